@@ -9,24 +9,13 @@
 #include <string_view>
 #include <vector>
 
+#include "vfpass/device.hpp"
 #include "vfpass/holder.hpp"
 #include "vfpass/pci_address.hpp"
 #include "vfpass/pf_settings.hpp"
 #include "vfpass/vf_settings.hpp"
 
 namespace vfpass {
-
-enum class LinkLayer { unknown, ethernet, infiniband };
-
-std::string_view toString(LinkLayer layer);
-
-/// One network device of a PCI function.
-struct Netdev {
-  std::string name;
-  int index = 0;          ///< ifindex; unlike the name, constant while the device exists
-  bool up = false;        ///< administratively up (IFF_UP)
-  bool enslaved = false;  ///< has a master: bond, bridge, team, VRF
-};
 
 /// Traffic of a VF since the VFs were created, as counted by the PF's switch (IFLA_VF_STATS). The
 /// guest cannot influence it.
@@ -48,31 +37,9 @@ inline constexpr std::array<std::string_view, 9> vfStatisticNames{
     "rx_broadcast", "rx_bytes",   "rx_dropped", "rx_multicast", "rx_packets",
     "tx_bytes",     "tx_dropped", "tx_errors",  "tx_packets"};
 
-/// Another function in the IOMMU group of a device that is to be assigned to a guest.
-struct GroupPeer {
-  PciAddress address;
-  std::uint32_t classCode = 0;  ///< 24 bits: base class, subclass, programming interface
-  std::string driver;
-
-  auto operator<=>(const GroupPeer&) const = default;
-};
-
-/// The current state of one VF. Its identity is (PF, index); the PCI address follows from both.
-struct VirtualFunction {
+/// One VF. Its identity is (PF, index); the PCI address follows from both.
+struct VirtualFunction : Device {
   unsigned index = 0;
-  PciAddress address;
-  std::string driver;          ///< empty: none bound
-  std::string driverOverride;  ///< empty: none
-  /// driver_override could not be read: a probe or remove holds the device's lock, or hangs with
-  /// it.
-  bool locked = false;
-  std::optional<unsigned> iommuGroup;
-  std::vector<GroupPeer> groupPeers;  ///< other functions in its IOMMU group, by address
-  std::vector<Netdev> netdevs;
-  std::string rdmaDevice;
-  /// A process (usually QEMU) has its VFIO group or device open. False where unknown.
-  bool vfioInUse = false;
-  std::string vfioUser;  ///< that process, as it describes itself; empty: none, or unknown
   /// As reported by the PF's driver; empty members are not observable.
   VfSettings settings;
   /// False when the kernel's reply omits this VF although it exists: the nested VF list has a
@@ -94,24 +61,9 @@ struct RoceLag {
 };
 
 /// One PF. Netdev, RDMA device and PCI address all name the same function.
-struct PhysicalFunction {
-  PciAddress address;
-  std::string path;  ///< sysfs device path below /sys/devices, stable across netdev renames
-  std::uint16_t vendor = 0;
-  std::uint16_t device = 0;
-  std::string model;   ///< from the PCI id database; empty where unknown
-  std::string serial;  ///< VPD serial number; empty where the device has none
-  std::string driver;
-  std::string netdev;  ///< first netdev; empty: none
-  int netdevIndex = 0;
-  bool netdevUp = false;
+struct PhysicalFunction : Device {
   /// Whether its driver has detached the netdev (detachedNetdev()).
   bool netdevDetached = false;
-  std::string rdmaDevice;
-  LinkLayer linkLayer = LinkLayer::unknown;
-  int numaNode = -1;
-  bool sriovCapable = false;
-  unsigned totalVfs = 0;
   /// Routing ID offset of VF 0 from the PF, and stride between VFs (sriov_offset, sriov_stride).
   /// They give the addresses of VFs that do not exist yet. 0: not observable.
   unsigned vfOffset = 0;
@@ -124,7 +76,6 @@ struct PhysicalFunction {
   /// IP addresses of its netdev, `192.0.2.1/24`, without IPv6 link-local ones, which every netdev
   /// has while it is up. Empty on a captured tree.
   std::vector<std::string> addresses;
-  std::uint32_t classCode = 0;  ///< 24 bits: base class, subclass, programming interface
   /// The driver has files for VFs below the PF (`sriov/N/`): MLNX_OFED and DOCA-OFED.
   bool hasVfFiles = false;
   /// Only of a PF without netdev: the PF of the same port of a Socket Direct card that has it.
@@ -137,52 +88,11 @@ struct PhysicalFunction {
   std::optional<EswitchMode> eswitchMode = {};
 };
 
-/// One PCI function that is assigned whole (`gpus:` and `functions:` of a mapping). Read only for
-/// the addresses that a mapping or a lease names.
-struct PciFunction {
-  PciAddress address;
-  std::string path;  ///< sysfs device path below /sys/devices
-  std::uint16_t vendor = 0;
-  std::uint16_t device = 0;
-  std::uint32_t classCode = 0;  ///< 24 bits, as in GroupPeer
-  std::string model;            ///< from the PCI id database; empty where unknown
-  std::string serial;           ///< VPD serial number; empty where the device has none
-  std::string driver;           ///< empty: none bound
-  std::string driverOverride;   ///< empty: none
-  bool locked = false;          ///< see VirtualFunction::locked
-  std::optional<unsigned> iommuGroup;
-  std::vector<GroupPeer> groupPeers;  ///< other functions in its IOMMU group
-  std::vector<Netdev> netdevs;
-  /// The host's uses of its block devices, one bounded text each: `sda1 is mounted at /data`.
-  std::vector<std::string> uses;
-  bool vfioInUse = false;  ///< a process has its VFIO group or device open
-  std::string vfioUser;    ///< that process, as it describes itself; empty: none, or unknown
-  int numaNode = -1;
-  bool bootVga = false;                        ///< the boot display: the host's console
-  unsigned vfCount = 0;                        ///< current VFs, if it is a PF
-  std::optional<PciAddress> physicalFunction;  ///< its PF, if it is a VF
-  /// The kernel's methods for resetting this function alone, in order of preference (`flr bus`).
-  /// Empty: there is none; nullopt: not observable (before Linux 5.15, or missing in a captured
-  /// tree).
-  std::optional<std::vector<std::string>> resetMethods = {};
-  /// Other functions on its bus, which a bus reset would also reset. Empty on a root bus, which
-  /// cannot be reset.
-  std::vector<GroupPeer> busPeers = {};
-  /// The VFIO driver whose module matches it best (modules.alias); vfio-pci matches everything.
-  std::string vfioDriver = "vfio-pci";
-};
-
-/// PCI class 06xx: host bridges, PCI-to-PCI bridges, root and switch ports, and the like. False for
-/// an NVSwitch, which has that class but no bus below it.
-bool isBridge(const PciFunction& function);
-
-/// An NVSwitch, by NVIDIA's vendor id and class 0680 (other bridge).
-bool isNvSwitch(std::uint16_t vendor, std::uint32_t classCode);
-
 /// The host's devices, read once.
 struct Inventory {
-  std::vector<PhysicalFunction> pfs;   ///< by address
-  std::vector<PciFunction> functions;  ///< of the addresses that the caller named
+  std::vector<PhysicalFunction> pfs;  ///< by address
+  /// Functions that are assigned whole: those of the addresses that the caller named.
+  std::vector<Device> functions;
   /// Holders of the VFs and functions that the caller asked about (Kernel::findHolders). Planners
   /// treat a device without a holder as idle, so ask about every device that they may choose.
   std::vector<Holder> holders;
@@ -191,6 +101,6 @@ struct Inventory {
 };
 
 const PhysicalFunction* findPf(const Inventory& inventory, const PciAddress& address);
-const PciFunction* findFunction(const Inventory& inventory, const PciAddress& address);
+const Device* findFunction(const Inventory& inventory, const PciAddress& address);
 
 }  // namespace vfpass

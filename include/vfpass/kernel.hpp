@@ -47,7 +47,7 @@ class Kernel {
   virtual std::vector<PhysicalFunction> readPfs() = 0;
 
   /// The function at that address, of any type including VF; nullopt when there is none.
-  virtual std::optional<PciFunction> readFunction(const PciAddress& function) = 0;
+  virtual std::optional<Device> readFunction(const PciAddress& function) = 0;
 
   /// Addresses of the PF's VFs, by index; empty when it has none or does not exist. Reads links
   /// only.

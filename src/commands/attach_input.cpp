@@ -55,8 +55,8 @@ HostReading readHostForAll(Session& session, const std::vector<Lease>& leases) {
 namespace {
 
 // The plan already objects to entries whose PF cannot be selected.
-std::vector<settings::Device> devicesOf(const plan::AttachInput& input) {
-  std::vector<settings::Device> devices;
+std::vector<settings::GuestDevice> devicesOf(const plan::AttachInput& input) {
+  std::vector<settings::GuestDevice> devices;
   std::vector<plan::Objection> raisedElsewhere;
   for (const MappedVf& vf : input.mapping.vfs) {
     const auto* pf =
@@ -95,7 +95,7 @@ void addSettings(Session& session, const Subject& subject, plan::AttachInput& in
   }
   const auto devices = devicesOf(input);
   std::set<PciAddress> functions;
-  for (const settings::Device& device : devices) {
+  for (const settings::GuestDevice& device : devices) {
     functions.insert(device.function);
   }
   const HostCapacity capacity = inventory::readCapacity(session.root(), input.topology, functions);

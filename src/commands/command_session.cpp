@@ -212,7 +212,7 @@ void Session::addHolders(Inventory& inventory, const std::vector<PciAddress>& pf
   }
   std::transform(inventory.functions.begin(), inventory.functions.end(),
                  std::back_inserter(devices),
-                 [](const PciFunction& function) { return function.address; });
+                 [](const Device& function) { return function.address; });
   inventory.holders = kernel().findHolders(devices);
 }
 

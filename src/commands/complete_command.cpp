@@ -53,9 +53,9 @@ void printVms(Session& session, Names& names) {
 
 void printPfs(Session& session, Names& names) {
   for (const auto& pf : session.inventory({}, {}).pfs) {
-    names.print(pf.netdev, toString(pf.address));
-    names.print(toString(pf.address), pf.netdev);
-    names.print(pf.rdmaDevice, toString(pf.address));
+    names.print(pf.netdev(), toString(pf.address));
+    names.print(toString(pf.address), pf.netdev());
+    names.print(pf.rdmaDevice(), toString(pf.address));
   }
 }
 

@@ -28,7 +28,7 @@ std::optional<PciAddress> placeInGuest(const GuestMachine& machine, const Lease&
 
 bool holdsGpu(const std::vector<Lease>& leases, const Topology& topology) {
   return std::ranges::any_of(leases, [&](const Lease& lease) {
-    const TopologyFunction* function = findFunction(topology, lease.device);
+    const Device* function = findFunction(topology, lease.device);
     return function != nullptr && function->role == FunctionRole::gpu;
   });
 }

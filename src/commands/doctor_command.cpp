@@ -63,7 +63,7 @@ std::optional<DomainDescription> domainOf(Session& session, const std::string& v
 
 bool hasMirroredGpu(const Topology& topology, const std::vector<Lease>& leases) {
   return std::ranges::any_of(leases, [&](const Lease& lease) {
-    const TopologyFunction* function = findFunction(topology, lease.device);
+    const Device* function = findFunction(topology, lease.device);
     return lease.guest.isMirrored() && function != nullptr && function->role == FunctionRole::gpu;
   });
 }
@@ -108,7 +108,7 @@ void addGuest(Session& session, const Topology& topology, const std::string& vm,
   requirements.ncclTopology = ncclTopologyOf(session, *domain, topology, leases);
 }
 
-bool isNamed(const TopologyFunction& function, const std::string& name) {
+bool isNamed(const Device& function, const std::string& name) {
   const auto named = [&](const auto& device) { return device.name == name; };
   return parsePciAddress(name) == function.address ||
          std::ranges::any_of(function.netdevs, named) ||
@@ -123,7 +123,7 @@ std::vector<PciAddress> selectedDevices(const Topology& topology,
   std::vector<std::string> unknown;
   for (const std::string& name : names) {
     const std::size_t before = selected.size();
-    for (const TopologyFunction& function : topology.functions) {
+    for (const Device& function : topology.functions) {
       if (isNamed(function, name)) {
         selected.push_back(function.address);
       }

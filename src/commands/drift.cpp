@@ -30,7 +30,7 @@ std::vector<std::string> attributeDrift(const Lease& lease, const VirtualFunctio
 }
 
 // While the guest is stopped any driver is fine: prepare binds the function again.
-std::vector<std::string> functionDrift(const Lease& lease, const PciFunction* function, bool runs,
+std::vector<std::string> functionDrift(const Lease& lease, const Device* function, bool runs,
                                        bool domainActive) {
   const std::string name = "kernel: " + describeDevice(lease);
   std::vector<std::string> drift;
@@ -69,7 +69,7 @@ std::vector<std::string> kernelDrift(const Lease& lease, const Inventory& invent
     drift.push_back("kernel: PF " + toString(lease.pf) + " is now at " + pf->path);
   }
   // The guest may run on, but its VF has the card's failure, and the next start is refused.
-  if (const auto fault = faultOfPort(portFactsOf(*pf))) {
+  if (const auto fault = faultOfPort(*pf)) {
     drift.push_back("kernel: PF " + toString(lease.pf) + " " + fault->what + "; " + fault->remedy);
   }
   const bool runs = lease.state != LeaseState::reserved && lease.bootId == bootId;
@@ -191,7 +191,7 @@ std::vector<std::string> domainDrift(const DomainDescription* domain,
 std::string poolDrift(const Lease& lease, const Inventory& inventory,
                       const std::vector<NetworkPool>& pools) {
   const PhysicalFunction* pf = isVf(lease) ? findPf(inventory, lease.pf) : nullptr;
-  const NetworkPool* pool = plan::findPool(pools, lease.device, pf == nullptr ? "" : pf->netdev);
+  const NetworkPool* pool = plan::findPool(pools, lease.device, pf == nullptr ? "" : pf->netdev());
   return pool == nullptr
              ? ""
              : "network: " + toString(lease.device) + " is also in the pool of libvirt network " +

@@ -162,7 +162,7 @@ std::vector<LeasedDevice> guestDevicesOf(const std::string& vm,
     if (lease.domainName != vm && toString(lease.domain) != vm) {
       continue;
     }
-    const TopologyFunction* function = findFunction(report.topology, lease.device);
+    const Device* function = findFunction(report.topology, lease.device);
     if (function == nullptr) {  // a VF that the VM's next start creates
       function = findFunction(report.topology, lease.pf);
     }
@@ -192,7 +192,7 @@ std::vector<report::GuestDevice> placedIn(const GuestMachine& machine,
                       " is missing from the domain XML",
                   "run `vfpass attach " + shellArgument(device.lease.domainName) + "`");
     }
-    const TopologyFunction* function = findFunction(guest, *address);
+    const Device* function = findFunction(guest, *address);
     placed.push_back({device.function, *address, function == nullptr ? -1 : function->numaNode});
   }
   return placed;

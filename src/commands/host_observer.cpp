@@ -16,7 +16,7 @@
 namespace vfpass::commands {
 namespace {
 
-std::size_t numberOf(const Topology& host, const TopologyFunction& function) {
+std::size_t numberOf(const Topology& host, const Device& function) {
   return static_cast<std::size_t>(&function - host.functions.data());
 }
 
@@ -46,7 +46,7 @@ std::vector<verify::LeasedGpu> leasedGpus(const std::vector<Lease>& leases,
       topology::guestMatrix(topology::withPfs(machine, leases), host);
   std::vector<verify::LeasedGpu> gpus;
   for (const Lease& lease : leases) {
-    const TopologyFunction* gpu = findFunction(host, lease.device);
+    const Device* gpu = findFunction(host, lease.device);
     if (isVf(lease) || lease.state != LeaseState::running || gpu == nullptr ||
         gpu->role != FunctionRole::gpu) {
       continue;
@@ -55,7 +55,7 @@ std::vector<verify::LeasedGpu> leasedGpus(const std::vector<Lease>& leases,
     found.entry = lease.entry;
     found.guestPath = guestPathOf(machine, lease.entry);
     for (const Lease& vf : leases) {
-      const TopologyFunction* pf = isVf(vf) ? findFunction(host, vf.pf) : nullptr;
+      const Device* pf = isVf(vf) ? findFunction(host, vf.pf) : nullptr;
       if (pf == nullptr) {
         continue;
       }
@@ -71,7 +71,7 @@ std::vector<verify::LeasedGpu> leasedGpus(const std::vector<Lease>& leases,
 
 namespace {
 
-unsigned portRateOf(const TopologyFunction& pf) {
+unsigned portRateOf(const Device& pf) {
   unsigned rate = 0;
   for (const auto& device : pf.rdma) {
     for (const auto& port : device.ports) {
@@ -117,11 +117,11 @@ verify::HostSide HostObserver::of(const Lease& lease) const {
   if (const auto wanted = mtus_.find(lease.entry); wanted != mtus_.end()) {
     side.guestMtu = wanted->second;
   }
-  if (const TopologyFunction* vf = findFunction(topology_, lease.device); vf != nullptr) {
+  if (const Device* vf = findFunction(topology_, lease.device); vf != nullptr) {
     side.vendor = vf->vendor;
     side.device = vf->device;
   }
-  const TopologyFunction* pf = findFunction(topology_, lease.pf);
+  const Device* pf = findFunction(topology_, lease.pf);
   if (pf != nullptr) {
     const auto index = static_cast<std::size_t>(pf - topology_.functions.data());
     side.link = narrowestLink(topology_, index, false);

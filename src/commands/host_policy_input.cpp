@@ -77,7 +77,7 @@ report::HostEntry describePf(const PhysicalFunction& pf, const PfSettings& setti
   const auto& link = settings.link;
   report::HostEntry entry;
   entry.name = toString(pf.address);
-  entry.netdev = pf.netdev;
+  entry.netdev = pf.netdev();
   entry.listed = policy != nullptr;
   entry.settings.push_back({"virtual-function-count", textOf(wanted.vfCount, numberText),
                             std::to_string(pf.vfs.size())});

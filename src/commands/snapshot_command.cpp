@@ -28,7 +28,7 @@ capture::CapturedTree capture(Session& session) {
   const Topology topology = inventory::readTopology(recordingRoot());
   std::vector<PciAddress> gpus;
   std::set<PciAddress> passable;
-  for (const TopologyFunction& function : topology.functions) {
+  for (const Device& function : topology.functions) {
     if (function.role == FunctionRole::gpu) {
       gpus.push_back(function.address);
     }

@@ -10,7 +10,7 @@ namespace {
 
 bool hasName(const PhysicalFunction& pf, const std::string& name) {
   const auto address = parsePciAddress(name);
-  return (address && pf.address == *address) || pf.netdev == name || pf.rdmaDevice == name ||
+  return (address && pf.address == *address) || pf.netdev() == name || pf.rdmaDevice() == name ||
          pf.serial == name;
 }
 
@@ -19,7 +19,7 @@ bool hasName(const PhysicalFunction& pf, const std::string& name) {
 void keepOnly(Inventory& inventory, const std::string& name) {
   std::vector<std::string> names;
   for (const auto& pf : inventory.pfs) {
-    names.insert(names.end(), {toString(pf.address), pf.netdev, pf.rdmaDevice, pf.serial});
+    names.insert(names.end(), {toString(pf.address), pf.netdev(), pf.rdmaDevice(), pf.serial});
   }
   std::erase(names, "");
   std::erase_if(inventory.pfs, [&](const PhysicalFunction& pf) { return !hasName(pf, name); });

@@ -34,7 +34,7 @@ std::vector<std::size_t> portsAbove(const View& view, std::size_t number) {
 }
 
 // A switch has ACS in its downstream ports, the root complex in its root ports.
-bool controlsAccess(const TopologyFunction& function) {
+bool controlsAccess(const Device& function) {
   return function.role == FunctionRole::downstreamPort || function.role == FunctionRole::rootPort;
 }
 
@@ -154,7 +154,7 @@ std::string remedyFor(const View& view) {
 enum class Verdict { good, bad, impossible, unreadable };
 
 Verdict judge(const View& view, std::size_t port, const std::string& wanted, std::string& seen) {
-  const TopologyFunction& function = view.function(port);
+  const Device& function = view.function(port);
   const std::string config = readConfig(view.root(), function);
   seen = toString(function.address) + " ";
   if (!hasExtendedSpace(config)) {
@@ -250,7 +250,7 @@ bool sharesWithUsedGpu(const View& view, std::size_t pf) {
 void checkAts(const View& view, Results& results) {
   const std::string expected = "the ATS capability, if a GPU shares a switch with the NIC";
   for (const std::size_t number : pairedPfs(view)) {
-    const TopologyFunction& pf = view.function(number);
+    const Device& pf = view.function(number);
     const std::string config = readConfig(view.root(), pf);
     if (!sharesSwitchWithGpu(view, number)) {
       results.passed(nameOf(pf), expected, "not needed: no GPU shares a switch with it");
@@ -279,7 +279,7 @@ constexpr std::array checks{
 
 }  // namespace
 
-bool isDirectNicDma(const TopologyFunction& function) {
+bool isDirectNicDma(const Device& function) {
   constexpr std::uint16_t directNicDma = 0x2100;
   return function.vendor == mellanox && function.device == directNicDma;
 }

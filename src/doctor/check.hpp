@@ -81,23 +81,22 @@ std::string withoutGpu(const View& view);
 std::string withoutPf(const View& view);
 std::string withoutRail(const View& view);
 /// Empty if any of the PFs is such a one, otherwise `reason`.
-std::string unlessAnyPf(const View& view, bool (*isSuch)(const TopologyFunction&),
-                        const char* reason);
+std::string unlessAnyPf(const View& view, bool (*isSuch)(const Device&), const char* reason);
 
 /// Link layer of the function's first RDMA port that reports one.
-LinkLayer layerOf(const TopologyFunction& function);
+LinkLayer layerOf(const Device& function);
 
 /// PFs whose first RDMA port has this link layer.
 std::vector<std::size_t> pfsWith(const View& view, LinkLayer layer);
 
 /// The PF's eswitch mode by devlink: `legacy`, `switchdev`, or `denied` (EPERM) and
 /// `unsupported` (EOPNOTSUPP) if the driver refuses it; nullopt if unknown.
-std::optional<std::string> eswitchModeOf(const View& view, const TopologyFunction& pf);
+std::optional<std::string> eswitchModeOf(const View& view, const Device& pf);
 
 /// Queries the firmware settings of all cards, once, before any check uses them.
 void queryFirmware(const View& view);
 /// The settings of the function's card; empty if unknown.
-FirmwareSettings firmwareSettingsOf(const View& view, const TopologyFunction& function);
+FirmwareSettings firmwareSettingsOf(const View& view, const Device& function);
 
 /// PFs whose VFs go to guests, as far as known: the used ones; if nothing names a device, those of
 /// the rails, or all. Ports of other PFs may be down.
@@ -107,7 +106,7 @@ std::vector<std::size_t> usedPfs(const View& view);
 bool sameCard(PciAddress one, const PciAddress& other);
 
 /// The DMA function of NVIDIA's Direct NIC, which belongs to a GPU.
-bool isDirectNicDma(const TopologyFunction& function);
+bool isDirectNicDma(const Device& function);
 
 /// Whether GPU and NIC are below one switch.
 bool sharesSwitch(const View& view, std::size_t gpu, std::size_t pf);

@@ -16,8 +16,7 @@ constexpr int acsBits = 7;
 
 }  // namespace
 
-std::string readConfig(const host::Root& root, const TopologyFunction& function,
-                       std::size_t bytes) {
+std::string readConfig(const host::Root& root, const Device& function, std::size_t bytes) {
   const host::Folder folder(root, "sys/devices/" + function.path);
   return folder ? folder.readBytes("config", 0, bytes) : "";
 }

@@ -20,8 +20,7 @@ struct Acs {
 };
 
 /// The first `bytes` of a function's configuration space; empty if it cannot be read.
-std::string readConfig(const host::Root& root, const TopologyFunction& function,
-                       std::size_t bytes = 4096);
+std::string readConfig(const host::Root& root, const Device& function, std::size_t bytes = 4096);
 
 /// nullopt if the function has no ACS capability.
 std::optional<Acs> acsOf(std::string_view config);

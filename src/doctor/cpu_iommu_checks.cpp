@@ -101,7 +101,7 @@ void checkPassthrough(const View& view, Results& results) {
   const std::string expected = "the IOMMU translates for the PF, or Linux 6.12 or later";
   const auto version = view.kernelVersion();
   for (const std::size_t number : view.pfs()) {
-    const TopologyFunction& pf = view.function(number);
+    const Device& pf = view.function(number);
     const auto type = pf.iommuGroup ? view.root().readText(std::string(groupsFolder) + "/" +
                                                            std::to_string(*pf.iommuGroup) + "/type")
                                     : std::nullopt;
@@ -184,8 +184,8 @@ using Groups = std::map<unsigned, std::vector<std::size_t>>;
 Groups groupsOf(const Topology& topology) {
   Groups groups;
   for (std::size_t i = 0; i < topology.functions.size(); ++i) {
-    const TopologyFunction& function = topology.functions[i];
-    if (function.iommuGroup && !isBridge(function)) {
+    const Device& function = topology.functions[i];
+    if (function.iommuGroup && !isPciBridge(function.classCode)) {
       groups[*function.iommuGroup].push_back(i);
     }
   }
@@ -193,9 +193,8 @@ Groups groupsOf(const Topology& topology) {
 }
 
 // Another function in its group that cannot go to the same guest.
-const TopologyFunction* foreignFunction(const View& view, const Groups& groups,
-                                        std::size_t number) {
-  const TopologyFunction& function = view.function(number);
+const Device* foreignFunction(const View& view, const Groups& groups, std::size_t number) {
+  const Device& function = view.function(number);
   for (const std::size_t other : groups.at(*function.iommuGroup)) {
     const bool partOfGpu = function.role == FunctionRole::gpu &&
                            sameCard(function.address, view.function(other).address);
@@ -207,7 +206,7 @@ const TopologyFunction* foreignFunction(const View& view, const Groups& groups,
 }
 
 // The Direct NIC's DMA function shares the group with its GPU whatever the ports above them do.
-bool isDirectNicOf(const TopologyFunction& gpu, const TopologyFunction& foreign) {
+bool isDirectNicOf(const Device& gpu, const Device& foreign) {
   return gpu.role == FunctionRole::gpu && isDirectNicDma(foreign);
 }
 
@@ -216,7 +215,7 @@ void checkGroups(const View& view, Results& results) {
   const Groups groups = groupsOf(view.topology());
   // Reports a function that is not alone; true if it is.
   const auto check = [&](std::size_t number, const std::string& subject) {
-    const TopologyFunction& function = view.function(number);
+    const Device& function = view.function(number);
     if (!function.iommuGroup) {
       results.failedIfUsed(view.uses(number), subject, expected, "no IOMMU group",
                            "dmesg | grep -i -e DMAR -e AMD-Vi");

@@ -10,8 +10,8 @@ namespace {
 
 constexpr const char* notHere = "not on this host";
 
-const TopologyFunction* byName(const Topology& topology, const PfSelector& selector) {
-  for (const TopologyFunction& function : topology.functions) {
+const Device* byName(const Topology& topology, const PfSelector& selector) {
+  for (const Device& function : topology.functions) {
     const auto has = [&](const auto& devices, const std::string& name) {
       return std::ranges::any_of(devices, [&](const auto& each) { return each.name == name; });
     };
@@ -23,21 +23,21 @@ const TopologyFunction* byName(const Topology& topology, const PfSelector& selec
   return nullptr;
 }
 
-bool isOfCard(const TopologyFunction& function, const PfSelector& selector) {
+bool isOfCard(const Device& function, const PfSelector& selector) {
   return isPf(function) && function.serial == *selector.serial &&
          (!selector.function || function.address.function == *selector.function);
 }
 
 // Null also if several PFs of the card match, of which none is the one meant.
-const TopologyFunction* bySerial(const Topology& topology, const PfSelector& selector) {
-  const auto matches = [&](const TopologyFunction& each) { return isOfCard(each, selector); };
+const Device* bySerial(const Topology& topology, const PfSelector& selector) {
+  const auto matches = [&](const Device& each) { return isOfCard(each, selector); };
   const auto found = std::ranges::find_if(topology.functions, matches);
   const bool one = std::ranges::count_if(topology.functions, matches) == 1;
   return one ? &*found : nullptr;
 }
 
 // `near` has been resolved by now, or no PF matches it.
-const TopologyFunction* select(const Topology& topology, const PfSelector& selector) {
+const Device* select(const Topology& topology, const PfSelector& selector) {
   if (selector.serial) {
     return bySerial(topology, selector);
   }
@@ -66,7 +66,7 @@ std::vector<std::string> legacyOnly(const MappedVf& vf) {
 
 void addRequirements(const Topology& topology, const Mapping& mapping, Requirements& requirements) {
   for (const MappedVf& vf : mapping.vfs) {
-    const TopologyFunction* pf = select(topology, vf.pf);
+    const Device* pf = select(topology, vf.pf);
     if (pf == nullptr) {
       requirements.missing.push_back(
           {mapping.vm + ", " + vf.name + ": " + toString(vf.pf), whyMissing(topology, vf.pf)});
@@ -101,7 +101,7 @@ Requirements requirementsOf(const Topology& topology, const std::vector<Mapping>
     addRequirements(topology, mapping, requirements);
   }
   for (const PfPolicy& entry : policy.pfs) {
-    const TopologyFunction* pf = select(topology, entry.pf);
+    const Device* pf = select(topology, entry.pf);
     if (pf != nullptr) {
       requirements.policyPfs.push_back(pf->address);
     }
@@ -194,8 +194,7 @@ std::string withoutRail(const View& view) {
   return view.rails().empty() ? "no GPU with a NIC" : "";
 }
 
-std::string unlessAnyPf(const View& view, bool (*isSuch)(const TopologyFunction&),
-                        const char* reason) {
+std::string unlessAnyPf(const View& view, bool (*isSuch)(const Device&), const char* reason) {
   const auto isSuchPf = [&](std::size_t pf) { return isSuch(view.function(pf)); };
   return std::ranges::any_of(view.pfs(), isSuchPf) ? "" : reason;
 }

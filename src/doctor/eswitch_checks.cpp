@@ -15,7 +15,7 @@ constexpr std::uint16_t blueField1 = 0xa2d2;
 constexpr std::uint16_t blueField2 = 0xa2d6;
 constexpr const char* engine = "INTERNAL_CPU_OFFLOAD_ENGINE";
 
-bool isBlueField(const TopologyFunction& function) {
+bool isBlueField(const Device& function) {
   return vfpass::isBlueField(function.vendor, function.device);
 }
 
@@ -23,7 +23,7 @@ std::string withoutBlueField(const View& view) {
   return unlessAnyPf(view, isBlueField, "no BlueField");
 }
 
-std::string nicModeOf(const TopologyFunction& pf) {
+std::string nicModeOf(const Device& pf) {
   const bool early = pf.device == blueField1 || pf.device == blueField2;
   return "mstconfig -d " + toString(pf.address) + " set " +
          (early ? "INTERNAL_CPU_MODEL=1 INTERNAL_CPU_PAGE_SUPPLIER=1 "
@@ -47,7 +47,7 @@ struct DpuMode {
 };
 
 // devlink shows what is in effect; in InfiniBand mode and without root only the firmware tells.
-DpuMode modeOf(const View& view, const TopologyFunction& pf) {
+DpuMode modeOf(const View& view, const Device& pf) {
   const auto settings = firmwareSettingsOf(view, pf);
   const auto setting = settings.find(engine);
   const FirmwareSetting known = setting == settings.end() ? FirmwareSetting{} : setting->second;
@@ -77,7 +77,7 @@ DpuMode modeOf(const View& view, const TopologyFunction& pf) {
 void checkDpuMode(const View& view, Results& results) {
   const std::string expected = "NIC mode, in which the host manages the VFs";
   for (const std::size_t number : view.pfs()) {
-    const TopologyFunction& pf = view.function(number);
+    const Device& pf = view.function(number);
     if (!isBlueField(pf)) {
       continue;
     }
@@ -96,17 +96,16 @@ void checkDpuMode(const View& view, Results& results) {
 }
 
 // devlink has no eswitch for InfiniBand ports.
-bool hasEswitch(const TopologyFunction& pf) {
-  const bool infiniband = !pf.rdma.empty() && !pf.rdma.front().ports.empty() &&
-                          pf.rdma.front().ports.front().linkLayer == LinkLayer::infiniband;
-  return pf.totalVfs > 0 && !infiniband;
+bool hasEswitch(const Device& pf) {
+  const RdmaPort* port = pf.rdmaPort();
+  return pf.totalVfs > 0 && (port == nullptr || port->linkLayer != LinkLayer::infiniband);
 }
 
 std::string withoutEswitch(const View& view) {
   return unlessAnyPf(view, hasEswitch, "no Ethernet PF with SR-IOV");
 }
 
-const Requirement* requirementFor(const View& view, const TopologyFunction& pf) {
+const Requirement* requirementFor(const View& view, const Device& pf) {
   const auto& requirements = view.requirements().vfs;
   const auto strict = std::ranges::find_if(requirements, [&](const Requirement& requirement) {
     return requirement.pf == pf.address && !requirement.legacyOnly.empty();
@@ -121,7 +120,7 @@ std::string entryOf(const Requirement& requirement) {
 
 // In switchdev mode a VF reaches the wire only through rules for its representor on the host, which
 // the administrator has to add.
-std::pair<std::string, std::string> expectedMode(const View& view, const TopologyFunction& pf) {
+std::pair<std::string, std::string> expectedMode(const View& view, const Device& pf) {
   const Requirement* requirement = requirementFor(view, pf);
   if (requirement != nullptr && !requirement->legacyOnly.empty()) {
     return {"legacy", "legacy: " + entryOf(*requirement) + " requires " +
@@ -139,7 +138,7 @@ std::pair<std::string, std::string> expectedMode(const View& view, const Topolog
 }
 
 // Not devlink: it changes the mode under VMs that use the PF's VFs, while host apply refuses to.
-std::string modeRemedy(const View& view, const TopologyFunction& pf, const std::string& wanted) {
+std::string modeRemedy(const View& view, const Device& pf, const std::string& wanted) {
   const auto policy = view.requirements().eswitchModes.find(pf.address);
   const bool isSet = policy != view.requirements().eswitchModes.end() && policy->second == wanted;
   return isSet ? "vfpass host apply"
@@ -149,7 +148,7 @@ std::string modeRemedy(const View& view, const TopologyFunction& pf, const std::
 
 void checkMode(const View& view, Results& results) {
   for (const std::size_t number : view.pfs()) {
-    const TopologyFunction& pf = view.function(number);
+    const Device& pf = view.function(number);
     if (!hasEswitch(pf)) {
       continue;
     }
@@ -182,7 +181,7 @@ constexpr std::array checks{
 
 }  // namespace
 
-std::optional<std::string> eswitchModeOf(const View& view, const TopologyFunction& pf) {
+std::optional<std::string> eswitchModeOf(const View& view, const Device& pf) {
   return view.answer(
       "devlink/" + toString(pf.address) + "/eswitch-mode", [&]() -> std::optional<std::string> {
         try {

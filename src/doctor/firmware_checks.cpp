@@ -49,7 +49,7 @@ std::vector<std::size_t> queriedCards(const View& view) {
 
 bool cardNeedsAts(const View& view, const PciAddress& card) {
   return std::ranges::any_of(view.pfs(), [&](std::size_t number) {
-    const TopologyFunction& pf = view.function(number);
+    const Device& pf = view.function(number);
     return sameCard(pf.address, card) && hasMlx5Firmware(pf.vendor, pf.driver) &&
            needsAts(view, number);
   });
@@ -73,7 +73,7 @@ std::vector<FirmwareNeed> needsOf(const View& view, const PciAddress& card,
   }
   for (const Requirement& requirement : view.requirements().vfs) {
     const std::string name = linkTypeSetting(requirement.pf);
-    const TopologyFunction* pf = findFunction(view.topology(), requirement.pf);
+    const Device* pf = findFunction(view.topology(), requirement.pf);
     if (pf != nullptr && hasMlx5Firmware(pf->vendor, pf->driver) &&
         sameCard(requirement.pf, card) && requirement.infiniband != requirement.vlan &&
         !bothLinkTypesRequired(view, requirement.pf) &&
@@ -102,7 +102,7 @@ std::optional<std::string> querySettings(const PciAddress& card, milliseconds de
   return std::nullopt;
 }
 
-void report(const TopologyFunction& pf, bool used, const std::vector<FirmwareNeed>& needs,
+void report(const Device& pf, bool used, const std::vector<FirmwareNeed>& needs,
             const FirmwareSettings& settings, Results& results) {
   std::vector<std::string> wanted;
   std::ranges::transform(needs, std::back_inserter(wanted), &FirmwareNeed::text);
@@ -123,7 +123,7 @@ void report(const TopologyFunction& pf, bool used, const std::vector<FirmwareNee
 
 void checkSettings(const View& view, Results& results) {
   for (const std::size_t number : cards(view)) {
-    const TopologyFunction& pf = view.function(number);
+    const Device& pf = view.function(number);
     const auto settings = firmwareSettingsOf(view, pf);
     if (settings.empty()) {
       const std::string query = "sudo mstconfig -e -d " + toString(pf.address) + " query";
@@ -171,7 +171,7 @@ void queryFirmware(const View& view) {
   }
 }
 
-FirmwareSettings firmwareSettingsOf(const View& view, const TopologyFunction& function) {
+FirmwareSettings firmwareSettingsOf(const View& view, const Device& function) {
   for (const std::size_t number : queriedCards(view)) {
     const PciAddress& first = view.function(number).address;
     if (sameCard(first, function.address)) {

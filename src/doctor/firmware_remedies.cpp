@@ -19,7 +19,7 @@ bool isOn(const FirmwareSettings& settings, const std::string& name) {
 
 // The command for what is not set yet, or the power cycle that is still missing; empty if neither
 // is needed. Everything is set if the settings are unknown.
-std::string remedyFor(const TopologyFunction& nic, const std::vector<FirmwareNeed>& needs,
+std::string remedyFor(const Device& nic, const std::vector<FirmwareNeed>& needs,
                       const FirmwareSettings& settings) {
   FirmwareJudgement judgement = judge(needs, settings);
   if (settings.empty()) {
@@ -32,7 +32,7 @@ std::string remedyFor(const TopologyFunction& nic, const std::vector<FirmwareNee
 }
 
 // SRIOV_EN and the limit have the needed values.
-std::string limitThatIsSet(const TopologyFunction& nic, const FirmwareSettings& settings) {
+std::string limitThatIsSet(const Device& nic, const FirmwareSettings& settings) {
   const std::string basic =
       "SRIOV_EN and " + vfLimitSetting(settings) +
       " are set already: enable SR-IOV in the system's firmware (BIOS), then power-cycle the "
@@ -47,7 +47,7 @@ std::string limitThatIsSet(const TopologyFunction& nic, const FirmwareSettings& 
 }  // namespace
 
 bool lacksSriov(const View& view, std::size_t number) {
-  const TopologyFunction& function = view.function(number);
+  const Device& function = view.function(number);
   return function.role == FunctionRole::nic && !function.physicalFunction &&
          function.totalVfs == 0 && function.vendor == mellanox &&
          function.classCode >> 16U == networkController;
@@ -57,7 +57,7 @@ std::string vfLimitSetting(const FirmwareSettings& settings) {
   return isOn(settings, perPfLimitValid) ? perPfLimit : "NUM_OF_VFS";
 }
 
-std::string vfLimitRemedy(const View& view, const TopologyFunction& nic, unsigned count) {
+std::string vfLimitRemedy(const View& view, const Device& nic, unsigned count) {
   if (nic.vendor != mellanox) {
     return "raise the number of VFs in the NIC's firmware with its vendor's tool or in the "
            "system's "
@@ -76,7 +76,7 @@ std::string vfLimitRemedy(const View& view, const TopologyFunction& nic, unsigne
                              : remedy;
 }
 
-std::string atsRemedy(const View& view, const TopologyFunction& pf) {
+std::string atsRemedy(const View& view, const Device& pf) {
   if (!hasMlx5Firmware(pf.vendor, pf.driver)) {
     return "enable ATS in the NIC's firmware with its vendor's tool or in the system's firmware "
            "(BIOS), if the NIC supports it; otherwise use another NIC";
@@ -101,7 +101,7 @@ bool bothLinkTypesRequired(const View& view, const PciAddress& pf) {
   return isRequired(&Requirement::infiniband) && isRequired(&Requirement::vlan);
 }
 
-std::string linkTypeRemedy(const View& view, const TopologyFunction& pf, LinkLayer wanted) {
+std::string linkTypeRemedy(const View& view, const Device& pf, LinkLayer wanted) {
   const std::string name = linkTypeSetting(pf.address);
   const auto settings = firmwareSettingsOf(view, pf);
   if (bothLinkTypesRequired(view, pf.address)) {

@@ -18,15 +18,15 @@ bool lacksSriov(const View& view, std::size_t number);
 std::string vfLimitSetting(const FirmwareSettings& settings);
 
 /// How the NIC gets at least `count` possible VFs.
-std::string vfLimitRemedy(const View& view, const TopologyFunction& nic, unsigned count);
+std::string vfLimitRemedy(const View& view, const Device& nic, unsigned count);
 
 /// How a NIC without ATS capability gets it.
-std::string atsRemedy(const View& view, const TopologyFunction& pf);
+std::string atsRemedy(const View& view, const Device& pf);
 
 /// Whether mappings require InfiniBand and Ethernet of the same port.
 bool bothLinkTypesRequired(const View& view, const PciAddress& pf);
 
 /// How the PF's port gets this link layer, or the mapping a PF that has it.
-std::string linkTypeRemedy(const View& view, const TopologyFunction& pf, LinkLayer wanted);
+std::string linkTypeRemedy(const View& view, const Device& pf, LinkLayer wanted);
 
 }  // namespace vfpass::doctor

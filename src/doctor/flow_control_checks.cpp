@@ -18,7 +18,7 @@ using host::FlowControl;
 std::vector<std::size_t> rocePorts(const View& view) {
   std::vector<std::size_t> found;
   std::ranges::copy_if(usedPfs(view), std::back_inserter(found), [&](std::size_t number) {
-    const TopologyFunction& pf = view.function(number);
+    const Device& pf = view.function(number);
     return layerOf(pf) == LinkLayer::ethernet && !pf.netdevs.empty();
   });
   return found;
@@ -52,8 +52,8 @@ std::optional<FlowControl> flowControlOf(const View& view, const std::string& ne
 }
 
 // Priorities at which the port both marks (roce_np) and reacts (roce_rp). Only OFED shows them.
-std::optional<unsigned> congestionControl(const View& view, const TopologyFunction& pf) {
-  const std::string folder = View::pathOf(pf, "net/" + pf.netdevs.front().name + "/ecn/");
+std::optional<unsigned> congestionControl(const View& view, const Device& pf) {
+  const std::string folder = View::pathOf(pf, "net/" + pf.netdev() + "/ecn/");
   if (!view.root().exists(folder + "roce_np/enable") ||
       !view.root().exists(folder + "roce_rp/enable")) {
     return std::nullopt;
@@ -89,7 +89,7 @@ std::string seenText(const std::optional<FlowControl>& flow, const std::optional
 }
 
 // mlnx_qos is a program of OFED, dcb one of iproute2.
-std::string queryFor(const TopologyFunction& pf, const std::string& netdev) {
+std::string queryFor(const Device& pf, const std::string& netdev) {
   return (pf.vendor == mellanox ? "mlnx_qos -i " : "dcb pfc show dev ") + shellArgument(netdev);
 }
 
@@ -97,8 +97,8 @@ std::string queryFor(const TopologyFunction& pf, const std::string& netdev) {
 void checkFlowControl(const View& view, Results& results) {
   std::optional<unsigned> paused;
   for (const std::size_t number : rocePorts(view)) {
-    const TopologyFunction& pf = view.function(number);
-    const std::string& netdev = pf.netdevs.front().name;
+    const Device& pf = view.function(number);
+    const std::string& netdev = pf.netdev();
     const auto flow = flowControlOf(view, netdev);
     const auto ecn = congestionControl(view, pf);
     const std::string expected = "PFC or ECN on, the same PFC on all ports";

@@ -89,7 +89,7 @@ bool hasMemoryBar(const std::string& config) {
 }
 
 // An integrated GPU (GB10) uses the host's memory and has no BAR for any of its own.
-bool lacksMemoryBar(const View& view, const TopologyFunction& gpu) {
+bool lacksMemoryBar(const View& view, const Device& gpu) {
   constexpr std::size_t header = 64;
   const std::string config = readConfig(view.root(), gpu, header);
   return config.size() == header && !hasMemoryBar(config);
@@ -97,8 +97,7 @@ bool lacksMemoryBar(const View& view, const TopologyFunction& gpu) {
 
 // GPUDirect RDMA works with a small BAR, but the memory that is registered at one time has to fit
 // into it. It is a fault only where the GPU offers more.
-void judgeSmallBar(const View& view, const TopologyFunction& gpu, std::uint64_t size,
-                   Results& results) {
+void judgeSmallBar(const View& view, const Device& gpu, std::uint64_t size, Results& results) {
   const std::string subject = toString(gpu.address);
   const std::string seen = sizeText(size) + ", 64-bit";
   const std::string config = readConfig(view.root(), gpu);
@@ -118,7 +117,7 @@ void judgeSmallBar(const View& view, const TopologyFunction& gpu, std::uint64_t 
 
 void checkBars(const View& view, Results& results) {
   for (const std::size_t number : view.gpus()) {
-    const TopologyFunction& gpu = view.function(number);
+    const Device& gpu = view.function(number);
     const std::string subject = toString(gpu.address);
     const auto text = view.root().readText(View::pathOf(gpu, "resource"));
     if (!text) {
@@ -145,7 +144,7 @@ void checkBars(const View& view, Results& results) {
 
 void checkConsole(const View& view, Results& results) {
   for (const std::size_t number : view.gpus()) {
-    const TopologyFunction& gpu = view.function(number);
+    const Device& gpu = view.function(number);
     const std::string subject = toString(gpu.address);
     if (view.root().readNumber(View::pathOf(gpu, "boot_vga")).value_or(0) == 1) {
       results.failedIfUsed(
@@ -181,9 +180,9 @@ void checkLegacyPeerMemory(const View& view, Results& results) {
 }
 
 // The other functions on its bus; none on a root bus, which cannot be reset.
-std::vector<PciAddress> neighbours(const View& view, const TopologyFunction& gpu) {
+std::vector<PciAddress> neighbours(const View& view, const Device& gpu) {
   std::vector<PciAddress> found;
-  for (const TopologyFunction& other : view.topology().functions) {
+  for (const Device& other : view.topology().functions) {
     if (gpu.parent && other.parent == gpu.parent && other.address != gpu.address) {
       found.push_back(other.address);
     }
@@ -205,7 +204,7 @@ std::vector<std::string> unmapped(const View& view, const std::vector<PciAddress
 // A function that is alone on a bus that can be reset has the method `bus`.
 void checkBusReset(const View& view, std::size_t number, const std::string& expected,
                    Results& results) {
-  const TopologyFunction& gpu = view.function(number);
+  const Device& gpu = view.function(number);
   const std::string subject = toString(gpu.address);
   const auto others = neighbours(view, gpu);
   const auto foreign = unmapped(view, others);
@@ -224,7 +223,7 @@ void checkBusReset(const View& view, std::size_t number, const std::string& expe
 
 // Checks that the GPU can be reset between two guests.
 void checkReset(const View& view, std::size_t number, Results& results) {
-  const TopologyFunction& gpu = view.function(number);
+  const Device& gpu = view.function(number);
   const std::string subject = toString(gpu.address);
   const std::string expected = "a reset method, so that no data remains for the next guest";
   const auto methods = host::readResetMethods(view.root(), "sys/devices/" + gpu.path);

@@ -34,7 +34,7 @@ void checkUsers(const PciAddress& gpu, bool used, const host::GpuSurvey& survey,
 
 // A Grace GPU on plain vfio-pci loses its coherent memory.
 void checkVfioDriver(const View& view, std::size_t number, Results& results) {
-  const TopologyFunction& gpu = view.function(number);
+  const Device& gpu = view.function(number);
   const std::string best = host::bestVfioDriver(view.root(), "sys/devices/" + gpu.path);
   if (best == gpu.driver || best == "vfio-pci") {
     results.passed(toString(gpu.address), anyDriver, gpu.driver);
@@ -67,7 +67,7 @@ std::string blacklistOf(const View& view, const std::string& module) {
 bool servesGuestsOnly(const View& view, const std::string& driver) {
   const auto& functions = view.topology().functions;
   for (std::size_t number = 0; number < functions.size(); ++number) {
-    const TopologyFunction& function = functions[number];
+    const Device& function = functions[number];
     const bool isDisplay =
         view.root().readNumber(View::pathOf(function, "boot_vga")).value_or(0) == 1;
     const bool isGuestGpu = function.role == FunctionRole::gpu && view.uses(number) && !isDisplay;
@@ -78,7 +78,7 @@ bool servesGuestsOnly(const View& view, const std::string& driver) {
   return true;
 }
 
-std::string idText(const TopologyFunction& gpu) {
+std::string idText(const Device& gpu) {
   constexpr std::string_view digits = "0123456789abcdef";
   std::string text;
   for (const unsigned id : {gpu.vendor, gpu.device}) {
@@ -91,9 +91,9 @@ std::string idText(const TopologyFunction& gpu) {
 }
 
 // Without the driver, the host's other devices would go dark: VFIO takes only this one, before.
-std::string remedyForOneGpu(const View& view, const TopologyFunction& gpu) {
+std::string remedyForOneGpu(const View& view, const Device& gpu) {
   const auto& functions = view.topology().functions;
-  const auto same = std::ranges::count_if(functions, [&](const TopologyFunction& other) {
+  const auto same = std::ranges::count_if(functions, [&](const Device& other) {
     return other.vendor == gpu.vendor && other.device == gpu.device;
   });
   const std::string begin = "other devices of this host use " + gpu.driver + ", too: ";
@@ -109,7 +109,7 @@ std::string remedyForOneGpu(const View& view, const TopologyFunction& gpu) {
 }
 
 // A module that is loaded stays; a blacklist takes effect at the next boot.
-std::string remedyForDriver(const View& view, const TopologyFunction& gpu) {
+std::string remedyForDriver(const View& view, const Device& gpu) {
   const std::string effective = rebuildInitramfs(view) + " and reboot";
   if (const std::string file = blacklistOf(view, gpu.driver); !file.empty()) {
     return gpu.driver + " is blacklisted already in " + printable(file) + ": " + effective;
@@ -133,7 +133,7 @@ void checkGpuDrivers(const View& view, Results& results) {
     survey.blindSpot = "cannot see the host's processes";
   }
   for (const std::size_t number : view.gpus()) {
-    const TopologyFunction& gpu = view.function(number);
+    const Device& gpu = view.function(number);
     if (gpu.driver == "nvidia") {
       checkUsers(gpu.address, view.uses(number), survey, results);
     } else if (isVfioDriver(gpu.driver)) {

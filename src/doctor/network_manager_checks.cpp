@@ -130,7 +130,7 @@ namespace {
 
 // Of the vendor that the rule in packaging/network matches.
 bool hostHasVfNetdevs(const View& view) {
-  return std::ranges::any_of(view.topology().functions, [](const TopologyFunction& function) {
+  return std::ranges::any_of(view.topology().functions, [](const Device& function) {
     return function.physicalFunction && function.vendor == mellanox && !function.netdevs.empty();
   });
 }

@@ -61,9 +61,9 @@ void checkOfed(const View& view, Results& results) {
 }
 
 // The PF of the same port of a Socket Direct card, as in PhysicalFunction::mainPf.
-std::optional<PciAddress> mainPfOf(const View& view, const TopologyFunction& pf) {
+std::optional<PciAddress> mainPfOf(const View& view, const Device& pf) {
   for (const std::size_t number : view.pfs()) {
-    const TopologyFunction& other = view.function(number);
+    const Device& other = view.function(number);
     if (pf.driver == "mlx5_core" && other.driver == "mlx5_core" && !pf.serial.empty() &&
         other.serial == pf.serial && other.address.function == pf.address.function &&
         std::tie(other.address.domain, other.address.bus) !=
@@ -75,7 +75,7 @@ std::optional<PciAddress> mainPfOf(const View& view, const TopologyFunction& pf)
   return std::nullopt;
 }
 
-bool hasDetachedNetdev(const View& view, const TopologyFunction& pf) {
+bool hasDetachedNetdev(const View& view, const Device& pf) {
   return std::ranges::any_of(pf.netdevs, [&](const Netdev& netdev) {
     const auto answer = view.answer("detached/" + netdev.name, [&]() -> std::optional<std::string> {
       try {
@@ -89,17 +89,20 @@ bool hasDetachedNetdev(const View& view, const TopologyFunction& pf) {
   });
 }
 
-std::optional<PortFault> faultOf(const View& view, const TopologyFunction& pf) {
-  return faultOfPort({pf.address, pf.driver, pf.classCode, !pf.netdevs.empty(),
-                      hasDetachedNetdev(view, pf), !pf.rdma.empty(), layerOf(pf),
-                      view.root().exists(View::pathOf(pf, "sriov")),
-                      pf.netdevs.empty() ? mainPfOf(view, pf) : std::nullopt});
+std::optional<PortFault> faultOf(const View& view, const Device& device) {
+  PhysicalFunction pf;
+  static_cast<Device&>(pf) = device;
+  pf.linkLayer = layerOf(device);
+  pf.netdevDetached = hasDetachedNetdev(view, device);
+  pf.hasVfFiles = view.root().exists(View::pathOf(device, "sriov"));
+  pf.mainPf = device.netdevs.empty() ? mainPfOf(view, device) : std::nullopt;
+  return faultOfPort(pf);
 }
 
 void checkNetdev(const View& view, Results& results) {
   const std::string expected = "a netdev on the host, or OFED's files for InfiniBand VFs";
   for (const std::size_t number : view.pfs()) {
-    const TopologyFunction& pf = view.function(number);
+    const Device& pf = view.function(number);
     const auto fault = faultOf(view, pf);
     if (pf.totalVfs == 0) {
       continue;
@@ -108,19 +111,18 @@ void checkNetdev(const View& view, Results& results) {
       results.failedIfUsed(view.uses(number), nameOf(pf), expected, "it " + fault->what,
                            fault->remedy);
     } else {
-      results.passed(nameOf(pf), expected,
-                     pf.netdevs.empty() ? "OFED's files" : pf.netdevs.front().name);
+      results.passed(nameOf(pf), expected, pf.netdevs.empty() ? "OFED's files" : pf.netdev());
     }
   }
 }
 
 std::string withoutVfs(const View& view) {
-  const auto hasVfs = [](const TopologyFunction& pf) { return pf.totalVfs > 0; };
+  const auto hasVfs = [](const Device& pf) { return pf.totalVfs > 0; };
   return unlessAnyPf(view, hasVfs, "no PF with SR-IOV");
 }
 
 // What is missing where the kernel shows no RDMA port of a NIC.
-std::string remedyWithoutRdmaPort(const View& view, const TopologyFunction& pf) {
+std::string remedyWithoutRdmaPort(const View& view, const Device& pf) {
   if (const auto fault = faultOf(view, pf)) {
     return fault->remedy;
   }
@@ -133,7 +135,7 @@ std::string remedyWithoutRdmaPort(const View& view, const TopologyFunction& pf) 
 
 void checkLinkType(const View& view, Results& results) {
   for (const Requirement& requirement : view.requirements().vfs) {
-    const TopologyFunction* pf = findFunction(view.topology(), requirement.pf);
+    const Device* pf = findFunction(view.topology(), requirement.pf);
     if (pf == nullptr || (!requirement.infiniband && !requirement.vlan)) {
       continue;
     }
@@ -168,15 +170,15 @@ std::string withoutUsedPf(const View& view) {
   return reason.empty() && usedPfs(view).empty() ? "no NIC in use" : reason;
 }
 
-std::string linkState(const TopologyFunction& pf) {
-  if (!pf.rdma.empty() && !pf.rdma.front().ports.empty()) {
-    return "port " + toLower(pf.rdma.front().ports.front().state);
+std::string linkState(const Device& pf) {
+  if (const RdmaPort* port = pf.rdmaPort()) {
+    return "port " + toLower(port->state);
   }
-  return pf.netdevs.empty() ? "no netdev" : pf.netdevs.front().name + " down";
+  return pf.netdevs.empty() ? "no netdev" : pf.netdev() + " down";
 }
 
 // An InfiniBand port needs no netdev to become active; one that is INIT waits for a subnet manager.
-std::string linkRemedy(const View& view, const TopologyFunction& pf) {
+std::string linkRemedy(const View& view, const Device& pf) {
   if (layerOf(pf) == LinkLayer::infiniband) {
     return linkState(pf) == "port init" ? "start a subnet manager for this fabric"
                                         : "check cable and switch";
@@ -192,7 +194,7 @@ std::string linkRemedy(const View& view, const TopologyFunction& pf) {
 
 void checkLink(const View& view, Results& results) {
   for (const std::size_t number : usedPfs(view)) {
-    const TopologyFunction& pf = view.function(number);
+    const Device& pf = view.function(number);
     if (topology::isUsable(pf)) {
       results.passed(nameOf(pf), "an active port", pf.rdma.empty() ? "up" : "active");
     } else {
@@ -211,13 +213,13 @@ std::string withoutMtu(const View& view) {
 
 void checkMtu(const View& view, Results& results) {
   for (const Requirement& requirement : view.requirements().vfs) {
-    const TopologyFunction* pf = findFunction(view.topology(), requirement.pf);
+    const Device* pf = findFunction(view.topology(), requirement.pf);
     if (pf == nullptr || !requirement.mtu) {
       continue;
     }
     const std::string subject = requirement.vm + ", " + requirement.entry;
     const std::string expected = "at least " + std::to_string(*requirement.mtu);
-    const std::string netdev = pf->netdevs.empty() ? "" : pf->netdevs.front().name;
+    const std::string netdev = pf->netdev();
     const auto mtu = netdev.empty()
                          ? std::nullopt
                          : view.root().readNumber(View::pathOf(*pf, "net/" + netdev + "/mtu"));
@@ -317,7 +319,7 @@ std::vector<std::size_t> pfsWith(const View& view, LinkLayer layer) {
   return found;
 }
 
-LinkLayer layerOf(const TopologyFunction& function) {
+LinkLayer layerOf(const Device& function) {
   for (const RdmaDevice& device : function.rdma) {
     for (const RdmaPort& port : device.ports) {
       if (port.linkLayer != LinkLayer::unknown) {

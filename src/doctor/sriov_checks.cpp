@@ -32,7 +32,7 @@ void checkMappedDevices(const View& view, Results& results) {
 void checkFirmware(const View& view, Results& results) {
   const std::string expected = "SR-IOV on in the firmware";
   for (std::size_t number = 0; number < view.topology().functions.size(); ++number) {
-    const TopologyFunction& function = view.function(number);
+    const Device& function = view.function(number);
     const bool required = !view.requirements().oneVm ||
                           std::ranges::find(view.requirements().vfs, function.address,
                                             &Requirement::pf) != view.requirements().vfs.end();
@@ -52,7 +52,7 @@ void checkFirmware(const View& view, Results& results) {
 
 std::string withoutNic(const View& view) {
   return std::ranges::any_of(view.topology().functions,
-                             [](const TopologyFunction& function) {
+                             [](const Device& function) {
                                return function.role == FunctionRole::nic &&
                                       !function.physicalFunction;
                              })
@@ -63,7 +63,7 @@ std::string withoutNic(const View& view) {
 // The count cannot grow while VFs exist (EBUSY), so too few VFs are a problem, but no VFs are not.
 void checkCount(const View& view, Results& results) {
   for (const std::size_t number : view.pfs()) {
-    const TopologyFunction& pf = view.function(number);
+    const Device& pf = view.function(number);
     const unsigned wanted = wantedVfs(view, pf.address);
     if (wanted == 0) {
       continue;
@@ -104,7 +104,7 @@ std::string withoutManaged(const View& view) {
 
 void checkProbing(const View& view, Results& results) {
   for (const Requirement& requirement : view.requirements().vfs) {
-    const TopologyFunction* pf = findFunction(view.topology(), requirement.pf);
+    const Device* pf = findFunction(view.topology(), requirement.pf);
     if (!requirement.managed || pf == nullptr) {
       continue;
     }
@@ -176,7 +176,7 @@ std::string whyNeverFixed(const FirmwareVersion& version) {
 }
 
 // The versions are those of mlx5's firmware: mlx4's has another numbering.
-bool isConnectX(const TopologyFunction& function) {
+bool isConnectX(const Device& function) {
   return hasMlx5Firmware(function.vendor, function.driver) && function.totalVfs > 0;
 }
 
@@ -187,7 +187,7 @@ std::string withoutConnectX(const View& view) {
 void checkEscapes(const View& view, Results& results) {
   const std::string expected = "46.3008 or later, or 35.8002, 39.8002, 43.8002";
   for (const std::size_t number : view.pfs()) {
-    const TopologyFunction& pf = view.function(number);
+    const Device& pf = view.function(number);
     if (!isConnectX(pf)) {
       continue;
     }

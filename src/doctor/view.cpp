@@ -78,9 +78,9 @@ View::View(const host::Root& root, const Topology& topology, const Requirements&
 }
 
 bool View::uses(std::size_t number) const {
-  const TopologyFunction& device = function(number);
+  const Device& device = function(number);
   return used_.empty() || used_.contains(device.address) ||
-         (device.physicalFunction && used_.contains(function(*device.physicalFunction).address));
+         (device.physicalFunction && used_.contains(*device.physicalFunction));
 }
 
 bool View::uses(const topology::Rail& rail) const {
@@ -153,15 +153,15 @@ std::optional<bool> View::moduleFlag(const std::string& module,
   return *text == "Y" || *text == "1";
 }
 
-std::string View::pathOf(const TopologyFunction& function, const std::string& file) {
+std::string View::pathOf(const Device& function, const std::string& file) {
   return "sys/devices/" + function.path + "/" + file;
 }
 
-std::string nameOf(const TopologyFunction& function) {
+std::string nameOf(const Device& function) {
   if (!function.rdma.empty()) {
-    return function.rdma.front().name;
+    return function.rdmaDevice();
   }
-  return function.netdevs.empty() ? toString(function.address) : function.netdevs.front().name;
+  return function.netdevs.empty() ? toString(function.address) : function.netdev();
 }
 
 }  // namespace vfpass::doctor

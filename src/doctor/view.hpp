@@ -25,7 +25,7 @@ class View {
   [[nodiscard]] const Topology& topology() const { return topology_; }
   [[nodiscard]] const Requirements& requirements() const { return requirements_; }
   [[nodiscard]] const Inquiries& inquiries() const { return inquiries_; }
-  [[nodiscard]] const TopologyFunction& function(std::size_t number) const {
+  [[nodiscard]] const Device& function(std::size_t number) const {
     return topology_.functions[number];
   }
   [[nodiscard]] const std::vector<std::size_t>& gpus() const { return gpus_; }
@@ -63,8 +63,7 @@ class View {
   [[nodiscard]] std::optional<bool> moduleFlag(const std::string& module,
                                                const std::string& parameter) const;
   /// Path of a function's file in sysfs.
-  [[nodiscard]] static std::string pathOf(const TopologyFunction& function,
-                                          const std::string& file);
+  [[nodiscard]] static std::string pathOf(const Device& function, const std::string& file);
 
  private:
   const host::Root& root_;
@@ -79,6 +78,6 @@ class View {
 };
 
 /// The usual name of a PF: its RDMA device, otherwise its netdev, otherwise its address.
-std::string nameOf(const TopologyFunction& function);
+std::string nameOf(const Device& function);
 
 }  // namespace vfpass::doctor

@@ -108,7 +108,7 @@ namespace {
 
 std::optional<PortFault> portFault(const Root& root, const PciAddress& pf) {
   const auto found = readPfIdentity(root, pf, Serials::skip);
-  return found ? faultOfPort(portFactsOf(*found)) : std::nullopt;
+  return found ? faultOfPort(*found) : std::nullopt;
 }
 
 void throwPortFault(const Root& root, const PciAddress& pf, const std::string& failed) {
@@ -202,7 +202,7 @@ std::vector<PhysicalFunction> SystemKernel::readVfTable(Serials serials) {
                                implementation_->netlink(), nullptr, PfDetails::table, serials);
 }
 
-std::optional<PciFunction> SystemKernel::readFunction(const PciAddress& function) {
+std::optional<Device> SystemKernel::readFunction(const PciAddress& function) {
   return readPciFunction(implementation_->root, function);
 }
 

@@ -14,61 +14,61 @@ constexpr const char* ipoibRemedy =
     "run `modprobe ib_ipoib`, and install rdma-core, whose rdma-load-modules@infiniband.service "
     "loads it at boot";
 
-bool isInfiniband(const PortFacts& port) {
-  return port.linkLayer == LinkLayer::infiniband ||
-         (port.linkLayer == LinkLayer::unknown && port.classCode >> 8U == infinibandController);
+bool isInfiniband(const PhysicalFunction& pf) {
+  return pf.linkLayer == LinkLayer::infiniband ||
+         (pf.linkLayer == LinkLayer::unknown && pf.classCode >> 8U == infinibandController);
 }
 
-bool isMlx5(const PortFacts& port) { return port.driver == "mlx5_core"; }
+bool isMlx5(const PhysicalFunction& pf) { return pf.driver == "mlx5_core"; }
 
-std::string lookAtLog(const PortFacts& port) {
-  const std::string address = toString(port.address);
-  return "see the driver's reason with `journalctl -k --grep '" + printable(port.driver) + " " +
+std::string lookAtLog(const PhysicalFunction& pf) {
+  const std::string address = toString(pf.address);
+  return "see the driver's reason with `journalctl -k --grep '" + printable(pf.driver) + " " +
          address + "'`" +
-         (isMlx5(port) ? " and the firmware's state with `devlink health show pci/" + address + "`"
-                       : "");
+         (isMlx5(pf) ? " and the firmware's state with `devlink health show pci/" + address + "`"
+                     : "");
 }
 
-PortFault withoutHostDriver(const PortFacts& port) {
-  return {port.driver.empty() ? "is bound to no driver"
-                              : "is bound to " + printable(port.driver) + ", for use in a guest",
+PortFault withoutHostDriver(const PhysicalFunction& pf) {
+  return {pf.driver.empty() ? "is bound to no driver"
+                            : "is bound to " + printable(pf.driver) + ", for use in a guest",
           "bind it to its own driver, or choose another PF"};
 }
 
 // Without an RDMA device nothing sets apart a driver that is missing from one that has failed.
-PortFault withoutIpoib(const PortFacts& port) {
-  if (port.rdmaDevice) {
+PortFault withoutIpoib(const PhysicalFunction& pf) {
+  if (!pf.rdma.empty()) {
     return {"has no IPoIB netdev, through which the kernel sets GUIDs and link state of VFs",
             ipoibRemedy};
   }
   return {"is InfiniBand and has neither RDMA device nor IPoIB netdev",
-          std::string(isMlx5(port) ? "run `modprobe mlx5_ib` and `modprobe ib_ipoib`, and install "
-                                     "rdma-core, which loads them at boot"
-                                   : "load its RDMA driver and ib_ipoib") +
-              "; if no device appears, " + lookAtLog(port)};
+          std::string(isMlx5(pf) ? "run `modprobe mlx5_ib` and `modprobe ib_ipoib`, and install "
+                                   "rdma-core, which loads them at boot"
+                                 : "load its RDMA driver and ib_ipoib") +
+              "; if no device appears, " + lookAtLog(pf)};
 }
 
 // The kernel combines the PFs of a Socket Direct card into the netdev of the one with the lowest
 // bus number, and disconnects the others from the network (since Linux 6.9, mlx5/core/lib/sd.c).
-PortFault secondary(const PortFacts& port, const PciAddress& mainPf) {
-  return {"has no netdev of its own, because PF " + toString(mainPf) +
-              " of the same Socket Direct card has the one of both",
-          "choose PF " + toString(mainPf) + "; if the card is no Socket Direct card, " +
-              lookAtLog(port)};
+PortFault secondary(const PhysicalFunction& pf, const PciAddress& mainPf) {
+  return {
+      "has no netdev of its own, because PF " + toString(mainPf) +
+          " of the same Socket Direct card has the one of both",
+      "choose PF " + toString(mainPf) + "; if the card is no Socket Direct card, " + lookAtLog(pf)};
 }
 
 // A namespace can hold netdev and RDMA device (`rdma system set netns exclusive`).
-PortFault withoutNetdev(const PortFacts& port) {
-  if (port.rdmaDevice) {
+PortFault withoutNetdev(const PhysicalFunction& pf) {
+  if (!pf.rdma.empty()) {
     return {"has an RDMA device, but no netdev in the host's network namespace",
             "move its netdev back from the container or network namespace that has it; if none "
             "has, " +
-                lookAtLog(port)};
+                lookAtLog(pf)};
   }
-  return {"is bound to " + printable(port.driver) +
+  return {"is bound to " + printable(pf.driver) +
               ", but has neither netdev nor RDMA device: the driver or the firmware has failed, or "
               "another network namespace has both",
-          lookAtLog(port)};
+          lookAtLog(pf)};
 }
 
 }  // namespace
@@ -81,23 +81,17 @@ PortFault detachedNetdev() {
       "netdev, eswitch or driver before, which could crash the kernel"};
 }
 
-PortFacts portFactsOf(const PhysicalFunction& pf) {
-  return {pf.address,         pf.driver,         pf.classCode,
-          !pf.netdev.empty(), pf.netdevDetached, !pf.rdmaDevice.empty(),
-          pf.linkLayer,       pf.hasVfFiles,     pf.mainPf};
-}
-
-std::optional<PortFault> faultOfPort(const PortFacts& port) {
-  if (port.netdev) {
-    return port.detached ? std::optional(detachedNetdev()) : std::nullopt;
+std::optional<PortFault> faultOfPort(const PhysicalFunction& pf) {
+  if (!pf.netdevs.empty()) {
+    return pf.netdevDetached ? std::optional(detachedNetdev()) : std::nullopt;
   }
-  if (port.driver.empty() || isVfioDriver(port.driver)) {
-    return withoutHostDriver(port);
+  if (pf.driver.empty() || isVfioDriver(pf.driver)) {
+    return withoutHostDriver(pf);
   }
-  if (isInfiniband(port)) {
-    return port.rdmaDevice && port.vfFiles ? std::nullopt : std::optional(withoutIpoib(port));
+  if (isInfiniband(pf)) {
+    return !pf.rdma.empty() && pf.hasVfFiles ? std::nullopt : std::optional(withoutIpoib(pf));
   }
-  return port.mainPf ? secondary(port, *port.mainPf) : withoutNetdev(port);
+  return pf.mainPf ? secondary(pf, *pf.mainPf) : withoutNetdev(pf);
 }
 
 }  // namespace vfpass

@@ -10,9 +10,7 @@
 namespace vfpass::plan {
 namespace {
 
-std::string nameOf(const PciFunction& function) {
-  return "PCI function " + toString(function.address);
-}
+std::string nameOf(const Device& function) { return "PCI function " + toString(function.address); }
 
 std::string nameOf(const VirtualFunction& vf) {
   return "VF " + std::to_string(vf.index) + " (" + toString(vf.address) + ")";
@@ -42,7 +40,7 @@ std::set<PciAddress> devicesOf(const std::vector<Lease>& leases) {
   return devices;
 }
 
-std::vector<Objection> checkFunctionKind(const PciFunction& function, const DeviceTerms& terms) {
+std::vector<Objection> checkFunctionKind(const Device& function, const DeviceTerms& terms) {
   if (function.physicalFunction) {
     return {
         {toString(function.address) + " is a VF of PF " + toString(*function.physicalFunction) +
@@ -66,14 +64,13 @@ std::vector<Objection> checkFunctionKind(const PciFunction& function, const Devi
         {nameOf(function) + " is the host's boot display: the host's console would freeze",
          "select another primary display in the firmware setup, or boot without one"});
   }
-  append(checkIsolation({nameOf(function), function.iommuGroup, function.groupPeers}, terms),
-         objections);
+  append(checkIsolation(nameOf(function), function, terms), objections);
   return objections;
 }
 
 // VFIO falls back to a bus reset, but only when one owner has all devices on the bus
 // (vfio_pci_dev_set_try_reset, drivers/vfio/pci/vfio_pci_core.c).
-std::vector<Objection> checkReset(const PciFunction& function, const DeviceTerms& terms) {
+std::vector<Objection> checkReset(const Device& function, const DeviceTerms& terms) {
   auto strangers = function.busPeers;
   std::erase_if(strangers,
                 [&](const GroupPeer& peer) { return terms.companions.contains(peer.address); });
@@ -87,7 +84,7 @@ std::vector<Objection> checkReset(const PciFunction& function, const DeviceTerms
                "choose another device (reset_method in sysfs lists the resets of a device)"}};
 }
 
-std::vector<Objection> checkFunctionUse(const PciFunction& function, const DeviceTerms& terms,
+std::vector<Objection> checkFunctionUse(const Device& function, const DeviceTerms& terms,
                                         const std::vector<Holder>& holders) {
   auto objections = objectToHolders(function.address, holders, terms.allow);
   if (function.locked) {
@@ -104,7 +101,7 @@ std::vector<Objection> checkLeasedFunctions(const Inventory& inventory,
     if (isVf(lease)) {
       continue;
     }
-    const PciFunction* function = findFunction(inventory, lease.device);
+    const Device* function = findFunction(inventory, lease.device);
     if (function == nullptr) {
       objections.push_back(
           {"PCI function " + toString(lease.device) + " (" + lease.entry + ") does not exist",
@@ -131,7 +128,7 @@ std::vector<Objection> checkVf(const VirtualFunction& vf, const DeviceTerms& ter
   if (vf.locked) {
     objections.push_back(objectionToLock(nameOf(vf)));
   }
-  append(checkIsolation({nameOf(vf), vf.iommuGroup, vf.groupPeers}, terms), objections);
+  append(checkIsolation(nameOf(vf), vf, terms), objections);
   return objections;
 }
 

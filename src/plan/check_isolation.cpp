@@ -48,13 +48,12 @@ std::string freeName(const std::string& entry, const std::string& kind,
 // VFIO considers a group with such a bridge viable (vfio_dev_viable, pcieport): its driver grants
 // no device additional access, and a guest cannot access the bridge.
 bool isHarmless(const GroupPeer& peer) {
-  constexpr std::uint32_t pciBridge = 0x0604;
-  return peer.classCode >> 8U == pciBridge && (peer.driver.empty() || peer.driver == "pcieport");
+  return isPciBridge(peer.classCode) && (peer.driver.empty() || peer.driver == "pcieport");
 }
 
-void checkGroup(const DeviceIsolation& device, const DeviceTerms& terms,
+void checkGroup(const std::string& name, const Device& device, const DeviceTerms& terms,
                 std::vector<Objection>& objections) {
-  auto strangers = device.peers;
+  auto strangers = device.groupPeers;
   std::erase_if(strangers, [&](const GroupPeer& peer) {
     return isHarmless(peer) || terms.companions.contains(peer.address);
   });
@@ -62,7 +61,7 @@ void checkGroup(const DeviceIsolation& device, const DeviceTerms& terms,
     return;
   }
   objections.push_back(
-      {device.name + " shares IOMMU group " + std::to_string(*device.iommuGroup) + " with " +
+      {name + " shares IOMMU group " + std::to_string(*device.iommuGroup) + " with " +
            listAddresses(strangers) +
            ": the guest could reach those devices without IOMMU protection",
        companionRemedy(strangers, terms) +
@@ -72,21 +71,21 @@ void checkGroup(const DeviceIsolation& device, const DeviceTerms& terms,
 
 }  // namespace
 
-std::vector<Objection> checkIsolation(const DeviceIsolation& device, const DeviceTerms& terms) {
+std::vector<Objection> checkIsolation(const std::string& name, const Device& device,
+                                      const DeviceTerms& terms) {
   std::vector<Objection> objections;
   if (device.iommuGroup) {
-    checkGroup(device, terms, objections);
+    checkGroup(name, device, terms, objections);
   } else {
     objections.push_back(
-        {device.name +
+        {name +
              " has no IOMMU group: the IOMMU is off, and a guest's DMA could reach all host memory",
          "enable VT-d or AMD-Vi in firmware and boot with intel_iommu=on"});
   }
   if (terms.unsafeInterrupts && !terms.allow.contains(Allowance::unsafeInterrupts)) {
     objections.push_back(
-        {device.name +
-             " cannot be isolated: vfio_iommu_type1 has allow_unsafe_interrupts=Y, so a guest "
-             "could inject interrupts",
+        {name + " cannot be isolated: vfio_iommu_type1 has allow_unsafe_interrupts=Y, so a guest "
+                "could inject interrupts",
          "set allow_unsafe_interrupts to N, or accept the risk with `allow: [unsafe-interrupts]`"});
   }
   return objections;

@@ -8,17 +8,11 @@
 
 namespace vfpass::plan {
 
-/// What isolates a device from the other devices of the host.
-struct DeviceIsolation {
-  std::string name;                    ///< `PCI function 0000:3a:00.0`
-  std::optional<unsigned> iommuGroup;  ///< nullopt: it has none
-  std::vector<GroupPeer> peers;        ///< other functions in its IOMMU group
-};
-
-/// Problems with the isolation of a VF or function: it has no IOMMU group, shares it with a device
-/// that does not go to the same guest, or interrupts can be injected. Bridges of the host in the
-/// group are harmless. Allowances waive sharing and interrupts.
-std::vector<Objection> checkIsolation(const DeviceIsolation& device, const DeviceTerms& terms);
+/// Problems with the isolation of a VF or function, by its name in messages: it has no IOMMU group,
+/// shares it with a device that does not go to the same guest, or interrupts can be injected.
+/// Bridges of the host in the group are harmless. Allowances waive sharing and interrupts.
+std::vector<Objection> checkIsolation(const std::string& name, const Device& device,
+                                      const DeviceTerms& terms);
 
 /// The beginning of a remedy: to pass these functions to the same guest as an entry of
 /// `functions:`, with lines to paste into the mapping. Ends with "or ", so that an alternative can

@@ -69,7 +69,7 @@ bool isClaimed(const AttachInput& input, const PhysicalFunction& pf, unsigned in
   }
   std::vector<Objection> objections;
   objectToClaims(input, *address, "VF", objections);
-  return !objections.empty() || findPool(input.pools, *address, pf.netdev) != nullptr;
+  return !objections.empty() || findPool(input.pools, *address, pf.netdev()) != nullptr;
 }
 
 unsigned neededVfCount(const AttachInput& input, const PhysicalFunction& pf) {
@@ -187,8 +187,8 @@ std::vector<Objection> objectionsTo(const AttachInput& input, const MappedVf& en
   objectToMapping(input, entry, pf, index, objections);
   if (const auto address = vfAddress(pf, index)) {
     objectToClaims(input, *address, "VF", objections);
-    objectToPool(input, *address, pf.netdev, "use another PF, or remove this one from the network",
-                 objections);
+    objectToPool(input, *address, pf.netdev(),
+                 "use another PF, or remove this one from the network", objections);
   }
   if (index < pf.vfs.size()) {
     const DeviceTerms terms{"", companionsOn(input, pf, taken), input.mapping.allow,

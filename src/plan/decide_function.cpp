@@ -56,7 +56,7 @@ const Lease* keptLease(const AttachInput& input, const MappedFunction& entry) {
   return same ? earlier : nullptr;
 }
 
-void judge(const AttachInput& input, const MappedFunction& entry, const PciFunction& function,
+void judge(const AttachInput& input, const MappedFunction& entry, const Device& function,
            const Lease& lease, const DeviceTerms& terms, std::vector<Objection>& objections) {
   auto found = checkFunctionKind(function, terms);
   if (found.empty()) {  // functions on its bus are usually in its IOMMU group, too
@@ -73,7 +73,7 @@ void judge(const AttachInput& input, const MappedFunction& entry, const PciFunct
   append(std::move(found), objections);
 }
 
-Lease leaseOf(const AttachInput& input, const MappedFunction& entry, const PciFunction& function) {
+Lease leaseOf(const AttachInput& input, const MappedFunction& entry, const Device& function) {
   const Lease* kept = keptLease(input, entry);
   Lease lease = newLease(input, entry.name, kept);
   lease.pf = lease.device = entry.pci;
@@ -104,7 +104,7 @@ std::vector<Lease> decideFunctions(const AttachInput& input, const std::vector<L
   }
   std::vector<Lease> leases;
   for (const auto& entry : input.mapping.functions) {
-    const PciFunction* function = findFunction(input.inventory, entry.pci);
+    const Device* function = findFunction(input.inventory, entry.pci);
     if (function == nullptr) {
       objections.push_back({toString(entry.place) + ": this host has no PCI function " +
                                 toString(entry.pci) + " (" + entry.name + ")",

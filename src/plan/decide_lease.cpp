@@ -106,12 +106,12 @@ void checkForm(const MappedVf& entry, const PhysicalFunction& pf,
          "enable it with `echo 1 > /sys/bus/pci/devices/" + toString(pf.address) +
              "/sriov_drivers_autoprobe`, or use `managed: no`"});
   }
-  if (entry.interfaceForm && pf.linkLayer != LinkLayer::infiniband && !pf.netdevUp) {
+  if (entry.interfaceForm && pf.linkLayer != LinkLayer::infiniband && !pf.uplink().up) {
     objections.push_back({subject +
                               " is an <interface>, which libvirt starts only while the PF's " +
                               "netdev is up, but " +
-                              (pf.netdev.empty() ? "PF " + toString(pf.address) + " has none"
-                                                 : printable(pf.netdev) + " is down"),
+                              (pf.netdev().empty() ? "PF " + toString(pf.address) + " has none"
+                                                   : printable(pf.netdev()) + " is down"),
                           "bring it up (`up: true` in host.yaml), or remove `interface: true`"});
   }
 }
@@ -236,7 +236,7 @@ void decideOne(const AttachInput& input, const MappedVf& entry, Progress& progre
   if (pf == nullptr) {
     return;
   }
-  if (const auto fault = faultOfPort(portFactsOf(*pf))) {
+  if (const auto fault = faultOfPort(*pf)) {
     objections.push_back({toString(entry.place) + ": " + entry.name + " cannot use PF " +
                               toString(pf->address) + ": it " + fault->what,
                           fault->remedy, ExitCode::failed});

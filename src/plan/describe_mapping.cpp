@@ -69,7 +69,7 @@ std::vector<std::string> mappingDifferences(const AttachInput& input,
 
 namespace {
 
-std::string resetOf(const PciFunction& function) {
+std::string resetOf(const Device& function) {
   if (!function.resetMethods) {
     return "reset methods unknown";
   }
@@ -81,7 +81,7 @@ std::string resetOf(const PciFunction& function) {
              : "reset with its bus";
 }
 
-std::string driverOf(const PciFunction& function, const MappedFunction& entry) {
+std::string driverOf(const Device& function, const MappedFunction& entry) {
   const std::string driver = entry.driver.value_or(function.vfioDriver);
   return driver == function.vfioDriver
              ? driver
@@ -93,7 +93,7 @@ std::string driverOf(const PciFunction& function, const MappedFunction& entry) {
 std::vector<std::string> describeDevices(const AttachInput& input) {
   std::vector<std::string> lines;
   for (const auto& entry : input.mapping.functions) {
-    if (const PciFunction* function = findFunction(input.inventory, entry.pci)) {
+    if (const Device* function = findFunction(input.inventory, entry.pci)) {
       lines.push_back(entry.name + ": driver " + driverOf(*function, entry) + ", " +
                       resetOf(*function));
     }

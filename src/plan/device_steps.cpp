@@ -128,7 +128,7 @@ Reprobe reprobeAround(const Lease& lease, const VirtualFunction& vf, const VfSet
 
 namespace {
 
-void reset(const PciFunction& function, const std::string& reason, std::vector<Step>& steps) {
+void reset(const Device& function, const std::string& reason, std::vector<Step>& steps) {
   if (isVfioDriver(function.driver)) {
     steps.push_back({ResetFunction{function.address}, {}, reason});
   }
@@ -137,7 +137,7 @@ void reset(const PciFunction& function, const std::string& reason, std::vector<S
 }  // namespace
 
 void bindFunction(const Lease& lease, const Inventory& inventory, std::vector<Step>& steps) {
-  const PciFunction* function = findFunction(inventory, lease.device);
+  const Device* function = findFunction(inventory, lease.device);
   const std::string driver = vfioDriverOf(lease);
   if (function == nullptr || function->driver == driver) {
     return;
@@ -149,7 +149,7 @@ void bindFunction(const Lease& lease, const Inventory& inventory, std::vector<St
 }
 
 void restoreFunction(const Lease& lease, const Inventory& inventory, std::vector<Step>& steps) {
-  const PciFunction* function = findFunction(inventory, lease.device);
+  const Device* function = findFunction(inventory, lease.device);
   if (function == nullptr) {
     return;
   }
@@ -167,7 +167,7 @@ namespace {
 constexpr const char* dataReason = "its next owner must not find data left by this one";
 
 void resetLeasedFunction(const Lease& lease, const Inventory& inventory, std::vector<Step>& steps) {
-  const PciFunction* function = findFunction(inventory, lease.device);
+  const Device* function = findFunction(inventory, lease.device);
   if (function != nullptr && otherDevice(lease, *function).empty()) {
     reset(*function, dataReason, steps);
   }

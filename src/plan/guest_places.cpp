@@ -16,11 +16,11 @@ namespace vfpass::plan {
 namespace {
 
 // A VF is below the same bridges as its PF, and may not exist yet.
-const TopologyFunction* hostFunction(const AttachInput& input, const Lease& lease) {
+const Device* hostFunction(const AttachInput& input, const Lease& lease) {
   return findFunction(input.topology, isVf(lease) ? lease.pf : lease.device);
 }
 
-std::size_t numberOf(const AttachInput& input, const TopologyFunction& function) {
+std::size_t numberOf(const AttachInput& input, const Device& function) {
   return static_cast<std::size_t>(&function - input.topology.functions.data());
 }
 
@@ -34,7 +34,7 @@ std::vector<GuestController> earlierControllers(const AttachInput& input) {
 }
 
 topology::MirrorDevice mirrorDevice(const AttachInput& input, const Lease& lease,
-                                    const TopologyFunction& function) {
+                                    const Device& function) {
   const Lease* earlier = earlierLease(input, lease.entry);
   const bool kept = earlier != nullptr && earlier->persistent && earlier->guest.isMirrored() &&
                     sameDevice(*earlier, lease);
@@ -52,9 +52,9 @@ void object(const topology::Mirror& mirror, std::vector<Objection>& objections) 
 void noteSharedSwitches(const AttachInput& input, AttachDecision& decision) {
   std::set<std::string> noted;
   for (const Lease& own : decision.leases) {
-    const TopologyFunction* function = hostFunction(input, own);
+    const Device* function = hostFunction(input, own);
     for (const Lease& other : input.leases) {
-      const TopologyFunction* beside = hostFunction(input, other);
+      const Device* beside = hostFunction(input, other);
       const bool bothGpus = function != nullptr && beside != nullptr &&
                             function->role == FunctionRole::gpu &&
                             beside->role == FunctionRole::gpu;
@@ -102,7 +102,7 @@ std::vector<topology::PlacedDevice> placedDevices(const AttachInput& input,
                                                   const std::vector<Lease>& leases) {
   std::vector<topology::PlacedDevice> placed;
   for (const Lease& lease : leases) {
-    if (const TopologyFunction* function = hostFunction(input, lease)) {
+    if (const Device* function = hostFunction(input, lease)) {
       placed.push_back({lease.entry, function->address, lease.guest});
     }
   }
@@ -169,7 +169,7 @@ void mirrorPlaces(const AttachInput& input, AttachDecision& decision) {
   topology::MirrorInput mirrorInput{
       input.topology, *input.machine, {}, earlierControllers(input), input.mapping.sparePorts};
   for (const Lease& lease : decision.leases) {
-    const TopologyFunction* function = hostFunction(input, lease);
+    const Device* function = hostFunction(input, lease);
     if (function == nullptr) {
       decision.objections.push_back(
           {lease.entry + ": " + describeDevice(lease) + " is not in the host's PCI tree",
@@ -191,7 +191,7 @@ void mirrorPlaces(const AttachInput& input, AttachDecision& decision) {
 
 std::size_t matchingDistances(const AttachInput& input, const std::vector<Lease>& placed,
                               const Lease& candidate) {
-  const TopologyFunction* device = hostFunction(input, candidate);
+  const Device* device = hostFunction(input, candidate);
   if (!input.machine || device == nullptr) {
     return 0;
   }
@@ -203,7 +203,7 @@ std::size_t matchingDistances(const AttachInput& input, const std::vector<Lease>
   const auto own = entries.find(candidate.entry);
   std::size_t matching = 0;
   for (const Lease& lease : placed) {
-    const TopologyFunction* other = hostFunction(input, lease);
+    const Device* other = hostFunction(input, lease);
     const auto entry = entries.find(lease.entry);
     if (own == entries.end() || entry == entries.end() || other == nullptr) {
       continue;

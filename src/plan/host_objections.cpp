@@ -108,11 +108,11 @@ void checkPort(const HostInput& input, std::vector<Objection>& objections) {
   const auto& [pf, policy] = std::tie(input.pf, input.policy);
   const std::string subject = toString(policy.place) + ": " + nameOf(pf);
   const auto keys = portKeys(policy);
-  const auto fault = faultOfPort(portFactsOf(pf));
+  const auto fault = faultOfPort(pf);
   if (fault && !keys.empty()) {
     objections.push_back({subject + ": cannot set " + join(keys, " and ") + ": it " + fault->what,
                           fault->remedy, ExitCode::failed});
-  } else if (pf.netdev.empty() && (policy.mtu || policy.up)) {
+  } else if (pf.netdev().empty() && (policy.mtu || policy.up)) {
     objections.push_back({subject + " has no netdev for `mtu` or `up`",
                           "load ib_ipoib, or remove both from host.yaml", ExitCode::failed});
   }
@@ -127,8 +127,7 @@ void checkMode(const HostInput& input, std::vector<Objection>& objections) {
     objections.push_back({place + "embedded-switch-mode " + printable(*input.policy.eswitchMode) +
                               " is neither legacy nor switchdev",
                           "write `legacy` or `switchdev`", ExitCode::badInput});
-  } else if (input.observable && !input.settings.eswitchMode &&
-             !faultOfPort(portFactsOf(input.pf))) {
+  } else if (input.observable && !input.settings.eswitchMode && !faultOfPort(input.pf)) {
     objections.push_back(
         {place + nameOf(input.pf) +
              ": cannot set the eswitch mode: its driver reports no eswitch mode over devlink",
@@ -185,7 +184,7 @@ Objection inUse(const HostInput& input, const std::string& change,
 
 std::string nameOf(const PhysicalFunction& pf) {
   return "PF " + toString(pf.address) +
-         (pf.netdev.empty() ? "" : " (" + printable(pf.netdev) + ")");
+         (pf.netdev().empty() ? "" : " (" + printable(pf.netdev()) + ")");
 }
 
 std::vector<Objection> checkPolicy(const HostInput& input) {
@@ -220,7 +219,7 @@ std::vector<Objection> checkChanges(const HostInput& input, const HostChanges& c
   }
   if (changes.takesDown && !users.empty()) {
     objections.push_back(
-        inUse(input, "taking the link of " + printable(input.pf.netdev) + " down", users));
+        inUse(input, "taking the link of " + printable(input.pf.netdev()) + " down", users));
   }
   return objections;
 }

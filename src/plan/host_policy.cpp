@@ -18,7 +18,7 @@ HostChanges changesFor(const HostInput& input) {
   changes.setsMode =
       policy.eswitchMode && settings.eswitchMode != parseEswitchMode(*policy.eswitchMode);
   changes.rebuilds = changes.setsMode || changes.count != present;
-  changes.takesDown = policy.up == false && (settings.link ? settings.link->up : pf.netdevUp);
+  changes.takesDown = policy.up == false && (settings.link ? settings.link->up : pf.uplink().up);
   return changes;
 }
 
@@ -88,8 +88,8 @@ class Steps {
       undo.emplace_back(SetEswitchMode{pf(), *found.eswitchMode});
     }
     auto who = vfDisruptions();
-    if (input_.pf.netdevUp) {
-      who.push_back("netdev " + printable(input_.pf.netdev) +
+    if (input_.pf.uplink().up) {
+      who.push_back("netdev " + printable(input_.pf.netdev()) +
                     " is up and loses its link for a moment");
     }
     add(SetEswitchMode{pf(), modeAfter(input_)}, undo,
@@ -127,7 +127,7 @@ class Steps {
     if (up && (!link || link->up != *up)) {
       const std::vector<std::string> who =
           changes_.takesDown
-              ? std::vector<std::string>{"netdev " + printable(input_.pf.netdev) + " is up"}
+              ? std::vector<std::string>{"netdev " + printable(input_.pf.netdev()) + " is up"}
               : std::vector<std::string>{};
       add(SetLinkUp{pf(), *up}, link ? std::vector<Action>{SetLinkUp{pf(), link->up}} : noAction(),
           "host.yaml sets it", who);

@@ -10,15 +10,15 @@
 namespace vfpass::plan {
 namespace {
 
-std::string otherCard(const Lease& lease, const PciAddress& address, const std::string& path,
-                      const std::string& serial) {
-  if (!lease.pfSerial.empty() && !serial.empty() && lease.pfSerial != serial) {
-    return "the card at " + toString(address) + " has serial number " + printable(serial) +
-           ", the leased card has " + printable(lease.pfSerial);
+// Stricter than at start: a card without a serial number does not match a lease with one.
+std::string cardFault(const Lease& lease, const std::string& name, const Device& card) {
+  if (card.path != lease.pfPath) {
+    return name + " is at " + printable(card.path) + ", the lease is for " +
+           printable(lease.pfPath);
   }
-  if (!lease.pfPath.empty() && lease.pfPath != path) {
-    return "the device at " + toString(address) + " has PCI path " + printable(path) +
-           ", the leased device had " + printable(lease.pfPath);
+  if (card.serial != lease.pfSerial) {
+    return name + " has serial number '" + printable(card.serial) + "', the lease is for '" +
+           printable(lease.pfSerial) + "'";
   }
   return {};
 }
@@ -47,7 +47,7 @@ const VirtualFunction* findVf(const Inventory& inventory, const Lease& lease) {
 }
 
 std::string otherDevice(const Lease& lease, const PhysicalFunction& pf) {
-  std::string card = otherCard(lease, pf.address, pf.path, pf.serial);
+  std::string card = otherDevice(lease, static_cast<const Device&>(pf));
   if (!card.empty() || vfOf(lease).index >= pf.vfs.size()) {
     return card;
   }
@@ -58,8 +58,16 @@ std::string otherDevice(const Lease& lease, const PhysicalFunction& pf) {
                    " is at " + toString(vf) + ", the leased VF was at " + toString(lease.device);
 }
 
-std::string otherDevice(const Lease& lease, const PciFunction& function) {
-  return otherCard(lease, function.address, function.path, function.serial);
+std::string otherDevice(const Lease& lease, const Device& card) {
+  if (!lease.pfSerial.empty() && !card.serial.empty() && lease.pfSerial != card.serial) {
+    return "the card at " + toString(card.address) + " has serial number " +
+           printable(card.serial) + ", the leased card has " + printable(lease.pfSerial);
+  }
+  if (!lease.pfPath.empty() && lease.pfPath != card.path) {
+    return "the device at " + toString(card.address) + " has PCI path " + printable(card.path) +
+           ", the leased device had " + printable(lease.pfPath);
+  }
+  return {};
 }
 
 std::string unplugForeign(const std::string& domainName, const Lease& lease) {
@@ -69,26 +77,13 @@ std::string unplugForeign(const std::string& domainName, const Lease& lease) {
 
 namespace {
 
-// Stricter than at start: a card without a serial number does not match a lease with one.
-std::string cardFault(const Lease& lease, const std::string& name, const std::string& path,
-                      const std::string& serial) {
-  if (path != lease.pfPath) {
-    return name + " is at " + printable(path) + ", the lease is for " + printable(lease.pfPath);
-  }
-  if (serial != lease.pfSerial) {
-    return name + " has serial number '" + printable(serial) + "', the lease is for '" +
-           printable(lease.pfSerial) + "'";
-  }
-  return {};
-}
-
 std::string vfFault(const Inventory& inventory, const Lease& lease) {
   const PhysicalFunction* pf = findPf(inventory, lease.pf);
   const std::string name = "PF " + toString(lease.pf);
   if (pf == nullptr) {
     return name + " does not exist or has no driver";
   }
-  if (std::string fault = cardFault(lease, name, pf->path, pf->serial); !fault.empty()) {
+  if (std::string fault = cardFault(lease, name, *pf); !fault.empty()) {
     return fault;
   }
   const auto limit = pf->vfs.empty() ? pf->totalVfs : static_cast<unsigned>(pf->vfs.size());
@@ -106,13 +101,12 @@ std::string vfFault(const Inventory& inventory, const Lease& lease) {
 
 std::string functionFault(const Inventory& inventory, const std::vector<Lease>& companions,
                           const Lease& lease) {
-  const PciFunction* function = findFunction(inventory, lease.device);
+  const Device* function = findFunction(inventory, lease.device);
   const std::string name = "PCI function " + toString(lease.device);
   if (function == nullptr || lease.pf != lease.device) {
     return name + " does not exist";
   }
-  if (std::string fault = cardFault(lease, name, function->path, function->serial);
-      !fault.empty()) {
+  if (std::string fault = cardFault(lease, name, *function); !fault.empty()) {
     return fault;
   }
   const auto objections =

@@ -155,10 +155,10 @@ void noteDownPfs(const AttachInput& input, AttachDecision& decision) {
   std::set<PciAddress> noted;
   for (const auto& lease : decision.leases) {
     const PhysicalFunction* pf = findPf(input.inventory, lease.pf);
-    const bool down = pf != nullptr && !pf->netdev.empty() && !pf->netdevUp;
+    const bool down = pf != nullptr && !pf->netdev().empty() && !pf->uplink().up;
     if (isVf(lease) && down && noted.insert(lease.pf).second) {
       decision.plan.notes.push_back(
-          "PF " + toString(pf->address) + " (" + printable(pf->netdev) +
+          "PF " + toString(pf->address) + " (" + printable(pf->netdev()) +
           ") is down: the guest gets no carrier; set `up: true` for it in host.yaml and run "
           "`vfpass host apply`");
     }

@@ -121,7 +121,7 @@ bool isSameCard(const Lease& lease, const Inventory& inventory, std::vector<std:
 
 void restoreWholeFunction(const Lease& lease, const Inventory& inventory,
                           Restoration& restoration) {
-  const PciFunction* function = findFunction(inventory, lease.device);
+  const Device* function = findFunction(inventory, lease.device);
   const std::string other =
       function == nullptr ? "the function no longer exists" : otherDevice(lease, *function);
   if (!other.empty()) {

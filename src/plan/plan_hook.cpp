@@ -139,7 +139,7 @@ PrepareDecision planPrepare(const Uuid& domain, const std::string& domainName,
                                      "see `vfpass pf list`", ExitCode::failed});
       continue;
     }
-    if (const auto fault = faultOfPort(portFactsOf(*pf))) {
+    if (const auto fault = faultOfPort(*pf)) {
       decision.objections.push_back(
           {"PF " + toString(address) + " " + fault->what, fault->remedy, ExitCode::failed});
     }

@@ -11,7 +11,7 @@ namespace vfpass::plan {
 namespace {
 
 std::optional<std::size_t> numberOf(const Topology& topology, const PciAddress& address) {
-  const auto found = std::ranges::find(topology.functions, address, &TopologyFunction::address);
+  const auto found = std::ranges::find(topology.functions, address, &Device::address);
   return found == topology.functions.end()
              ? std::nullopt
              : std::optional(static_cast<std::size_t>(found - topology.functions.begin()));
@@ -19,8 +19,8 @@ std::optional<std::size_t> numberOf(const Topology& topology, const PciAddress& 
 
 std::string nameOf(const Inventory& inventory, const PciAddress& address) {
   const PhysicalFunction* pf = findPf(inventory, address);
-  const bool named = pf != nullptr && !pf->netdev.empty();
-  return toString(address) + (named ? " (" + printable(pf->netdev) + ")" : "");
+  const bool named = pf != nullptr && !pf->netdev().empty();
+  return toString(address) + (named ? " (" + printable(pf->netdev()) + ")" : "");
 }
 
 const MappedFunction* functionOf(const Mapping& mapping, const MappedVf& entry) {

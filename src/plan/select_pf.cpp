@@ -9,7 +9,7 @@ namespace {
 
 bool matches(const PfSelector& selector, const PhysicalFunction& pf) {
   if (selector.netdev) {
-    return pf.netdev == *selector.netdev;
+    return pf.netdev() == *selector.netdev;
   }
   if (selector.pci) {
     return pf.address == *selector.pci;
@@ -18,11 +18,11 @@ bool matches(const PfSelector& selector, const PhysicalFunction& pf) {
     return pf.serial == *selector.serial &&
            (!selector.function || pf.address.function == *selector.function);
   }
-  return selector.rdma && pf.rdmaDevice == *selector.rdma;
+  return selector.rdma && pf.rdmaDevice() == *selector.rdma;
 }
 
 std::string describe(const PhysicalFunction& pf) {
-  return toString(pf.address) + (pf.netdev.empty() ? "" : " (" + pf.netdev + ")");
+  return toString(pf.address) + (pf.netdev().empty() ? "" : " (" + pf.netdev() + ")");
 }
 
 std::string listPfs(const Inventory& inventory) {
@@ -37,8 +37,8 @@ std::string listPfs(const Inventory& inventory) {
 std::optional<std::string> suggestion(const PfSelector& selector, const Inventory& inventory) {
   std::vector<std::string> names;
   for (const auto& pf : inventory.pfs) {
-    names.push_back(selector.netdev   ? pf.netdev
-                    : selector.rdma   ? pf.rdmaDevice
+    names.push_back(selector.netdev   ? pf.netdev()
+                    : selector.rdma   ? pf.rdmaDevice()
                     : selector.serial ? pf.serial
                                       : "");
   }

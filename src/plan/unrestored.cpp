@@ -12,8 +12,8 @@ std::string driverText(const std::string& driver) {
   return driver.empty() ? "no driver" : "driver " + printable(driver);
 }
 
-// `device` is a VirtualFunction or a PciFunction.
-void compareDriver(const Lease& lease, const auto& device, std::vector<std::string>& differences) {
+void compareDriver(const Lease& lease, const Device& device,
+                   std::vector<std::string>& differences) {
   if (device.driver != lease.original.driver) {
     differences.push_back("it has " + driverText(device.driver) + " instead of " +
                           driverText(lease.original.driver));
@@ -81,7 +81,7 @@ std::vector<std::string> differencesOfVf(const Lease& lease, const Inventory& in
 }
 
 std::vector<std::string> differencesOfFunction(const Lease& lease, const Inventory& inventory) {
-  const PciFunction* function = findFunction(inventory, lease.device);
+  const Device* function = findFunction(inventory, lease.device);
   if (function == nullptr) {
     return {"the function no longer exists"};
   }

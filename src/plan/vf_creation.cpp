@@ -23,7 +23,7 @@ std::string endOfLag(const RoceLag& lag) {
 }  // namespace
 
 std::vector<std::string> disruptionsOf(const PhysicalFunction& pf) {
-  const std::string netdev = "netdev " + printable(pf.netdev);
+  const std::string netdev = "netdev " + printable(pf.netdev());
   std::vector<std::string> found;
   for (const auto& upper : pf.uppers) {
     found.push_back(netdev + " is below " + printable(upper));

@@ -16,9 +16,9 @@ std::string yamlString(const std::string& text) {
   return Json(text).dump(-1, ' ', true, Json::error_handler_t::replace);
 }
 
-bool isInfiniband(const TopologyFunction& pf) {
-  return !pf.rdma.empty() && !pf.rdma.front().ports.empty() &&
-         pf.rdma.front().ports.front().linkLayer == LinkLayer::infiniband;
+bool isInfiniband(const Device& pf) {
+  const RdmaPort* port = pf.rdmaPort();
+  return port != nullptr && port->linkLayer == LinkLayer::infiniband;
 }
 
 class ProposalWriter {
@@ -55,7 +55,7 @@ class ProposalWriter {
   }
 
   void writeGpu(std::size_t entry) {
-    const TopologyFunction& gpu = words_.function(report_.proposal.gpus[entry]);
+    const Device& gpu = words_.function(report_.proposal.gpus[entry]);
     out_ << "  # " << words_.name(report_.proposal.gpus[entry]) << " of this host";
     if (!gpu.model.empty()) {
       out_ << ", " << printable(gpu.model);
@@ -67,7 +67,7 @@ class ProposalWriter {
   }
 
   void writeSwitch(std::size_t entry) {
-    const TopologyFunction& device = words_.function(report_.proposal.nvswitches[entry]);
+    const Device& device = words_.function(report_.proposal.nvswitches[entry]);
     out_ << "  - {name: nvswitch" << entry << ", pci: \"" << toString(device.address) << "\"}\n";
   }
 
@@ -94,10 +94,10 @@ class ProposalWriter {
   }
 
   void writeReason(const topology::ProposedVf& vf) {
-    const TopologyFunction& pf = words_.function(vf.pf);
+    const Device& pf = words_.function(vf.pf);
     out_ << "  # " << printable(words_.name(vf.pf));
-    if (!pf.netdevs.empty() && pf.netdevs.front().name != words_.name(vf.pf)) {
-      out_ << " (" << printable(pf.netdevs.front().name) << ")";
+    if (!pf.netdevs.empty() && pf.netdev() != words_.name(vf.pf)) {
+      out_ << " (" << printable(pf.netdev()) << ")";
     }
     out_ << ", port " << printable(portText(pf)) << ", " << vf.freeVfs << " of " << pf.totalVfs
          << " VFs free\n";
@@ -119,7 +119,7 @@ class ProposalWriter {
 
   void writeVf(std::size_t entry) {
     const topology::ProposedVf& vf = report_.proposal.vfs[entry];
-    const TopologyFunction& pf = words_.function(vf.pf);
+    const Device& pf = words_.function(vf.pf);
     writeReason(vf);
     out_ << "  - name: rail" << entry << "\n    pf: {pci: \"" << toString(pf.address) << "\"}\n";
     if (isInfiniband(pf)) {

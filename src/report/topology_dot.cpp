@@ -25,7 +25,7 @@ class DotWriter {
       writeDevice(device, above);
     }
     for (const topology::Branch& inner : branch.branches) {
-      const TopologyFunction& port = words_.function(*inner.port);
+      const Device& port = words_.function(*inner.port);
       const std::string id = dotString(toString(port.address));
       out_ << "  " << id << " [shape=box, label=" << id << "];\n";
       edge(above, id, port);
@@ -35,7 +35,7 @@ class DotWriter {
 
  private:
   void writeDevice(std::size_t device, const std::string& above) {
-    const TopologyFunction& function = words_.function(device);
+    const Device& function = words_.function(device);
     const std::string id = dotString(toString(function.address));
     const bool gpu = function.role == FunctionRole::gpu;
     out_ << "  " << id << " [shape=box, style=\"rounded,filled\", fillcolor=\""
@@ -44,7 +44,7 @@ class DotWriter {
     edge(above, id, function);
   }
 
-  void edge(const std::string& above, const std::string& id, const TopologyFunction& below) {
+  void edge(const std::string& above, const std::string& id, const Device& below) {
     out_ << "  " << above << " -- " << id << " [label=" << dotString(pcieText(below)) << "];\n";
   }
 

@@ -38,7 +38,7 @@ struct Output {
   std::vector<std::string> addresses;  // of all functions: each occurs in many distances
 };
 
-std::vector<std::string> addressesOf(const std::vector<TopologyFunction>& functions) {
+std::vector<std::string> addressesOf(const std::vector<Device>& functions) {
   std::vector<std::string> addresses;
   for (const auto& function : functions) {
     addresses.push_back(toString(function.address));
@@ -50,11 +50,11 @@ std::string_view addressOf(const Output& out, const std::optional<std::size_t>& 
   return function ? std::string_view(out.addresses[*function]) : std::string_view();
 }
 
-Json netdevsJson(const TopologyFunction& function) {
+Json netdevsJson(const Device& function) {
   return listJson(function.netdevs, [](const auto& netdev) { return netdev.name; });
 }
 
-void writeIdentity(DocumentWriter& document, const TopologyFunction& function) {
+void writeIdentity(DocumentWriter& document, const Device& function) {
   document.text("role", toString(function.role));
   document.text("class", hexText(function.classCode, 6));
   document.text("vendor", hexText(function.vendor, 4));
@@ -66,7 +66,7 @@ void writeIdentity(DocumentWriter& document, const TopologyFunction& function) {
   document.textOrNull("driver", function.driver);
 }
 
-void writeLocation(const Output& out, const TopologyFunction& function) {
+void writeLocation(const Output& out, const Device& function) {
   DocumentWriter& document = out.document;
   document.value("iommu_group", valueOrNull(function.iommuGroup));
   document.value("numa_node", nodeJson(function.numaNode));
@@ -74,12 +74,13 @@ void writeLocation(const Output& out, const TopologyFunction& function) {
   document.textOrNull("parent", addressOf(out, function.parent));
   document.value("link", linkJson(function.link));
   document.value("best_link", linkJson(function.best));
-  document.textOrNull("pf", addressOf(out, function.physicalFunction));
+  const auto& pf = function.physicalFunction;
+  document.textOrNull("pf", pf ? toString(*pf) : "");
   document.value("index", valueOrNull(function.vfIndex));
 }
 
 void writeFunction(const Output& out, std::size_t number) {
-  const TopologyFunction& function = out.words.function(number);
+  const Device& function = out.words.function(number);
   DocumentWriter& document = out.document;
   document.text("address", out.addresses[number]);
   writeIdentity(document, function);
@@ -139,7 +140,7 @@ std::vector<std::pair<std::size_t, std::size_t>> gpuPairsOf(const TopologyWords&
   return pairs;
 }
 
-std::vector<std::size_t> numbersOf(const std::vector<TopologyFunction>& functions) {
+std::vector<std::size_t> numbersOf(const std::vector<Device>& functions) {
   std::vector<std::size_t> numbers(functions.size());
   std::iota(numbers.begin(), numbers.end(), 0U);
   return numbers;

@@ -72,7 +72,7 @@ class Layout {
   [[nodiscard]] bool servesRails(const topology::Branch& branch) const {
     return std::ranges::any_of(branch.devices,
                                [this](std::size_t device) {
-                                 const TopologyFunction& function = words_.function(device);
+                                 const Device& function = words_.function(device);
                                  return function.role == FunctionRole::gpu || isPf(function);
                                }) ||
            std::ranges::any_of(branch.branches, [this](const topology::Branch& inner) {
@@ -99,7 +99,7 @@ class Layout {
   }
 
   int heightOf(std::size_t device) {
-    const TopologyFunction& function = words_.function(device);
+    const Device& function = words_.function(device);
     if (function.role == FunctionRole::nvswitch) {
       return shortDeviceHeight;
     }
@@ -198,7 +198,7 @@ class Layout {
 
 }  // namespace
 
-std::size_t drawnVfs(const TopologyFunction& pf) {
+std::size_t drawnVfs(const Device& pf) {
   const std::size_t count = std::max(pf.totalVfs, pf.vfCount);
   return count <= vfSquares ? count : 0;
 }

@@ -48,7 +48,7 @@ inline constexpr int vfColumns = (deviceWidth - 2 * boxPadding) / vfStep;
 inline constexpr std::size_t vfSquares = 3 * static_cast<std::size_t>(vfColumns);
 
 /// Number of VFs drawn for a PF; 0: too many, so a bar represents them.
-std::size_t drawnVfs(const TopologyFunction& pf);
+std::size_t drawnVfs(const Device& pf);
 
 /// GPUs and NVSwitches on the left, NICs on the right, so that a rail below one switch is a short
 /// horizontal line; switches below; NUMA nodes below each other. Host bridges without a GPU or PF

@@ -150,7 +150,7 @@ void writeNcclFile(std::ostream& out, const Processors& processors,
 
 // A link is as fast as its slower end. NCCL expects the capability of both ends, not the current
 // speed, which idle GPUs reduce.
-PcieLink linkOf(const Topology& topology, const TopologyFunction& function) {
+PcieLink linkOf(const Topology& topology, const Device& function) {
   PcieLink link = function.best;
   if (function.parent) {
     const PcieLink& port = topology.functions[*function.parent].best;
@@ -162,7 +162,7 @@ PcieLink linkOf(const Topology& topology, const TopologyFunction& function) {
 }
 
 NcclDevice deviceOf(const Topology& topology, std::size_t number) {
-  const TopologyFunction& function = topology.functions[number];
+  const Device& function = topology.functions[number];
   NcclDevice device;
   device.address = function.address;
   device.classCode = function.classCode;
@@ -195,7 +195,7 @@ std::vector<NcclDevice> devicesOf(const topology::Branch& branch, const Describe
 }
 
 // Each port of a NIC is a function, but NCCL looks for the NIC at function 0 (NCCL_IB_MERGE_VFS).
-bool isForNccl(const Topology& topology, const TopologyFunction& function) {
+bool isForNccl(const Topology& topology, const Device& function) {
   if (function.physicalFunction) {
     return false;
   }
@@ -267,8 +267,7 @@ PciAddress inventedAddress(unsigned count) {
 
 void writeNcclTopology(std::ostream& out, const Topology& topology) {
   const auto branches = topology::branchesOf(
-      topology,
-      {[&](const TopologyFunction& function) { return isForNccl(topology, function); }, false});
+      topology, {[&](const Device& function) { return isForNccl(topology, function); }, false});
   std::map<int, NcclCpu> cpus;
   for (const NumaNode& node : topology.processors.nodes) {
     cpus[node.number] = {node.number, node.cpuMask, {}};
@@ -288,7 +287,7 @@ void writeGuestNcclTopology(std::ostream& out, const Topology& topology,
   for (const GuestDevice& device : devices) {
     addresses.emplace(device.function, device.address);
   }
-  const auto isGuests = [&](const TopologyFunction& function) {
+  const auto isGuests = [&](const Device& function) {
     return addresses.contains(static_cast<std::size_t>(&function - topology.functions.data()));
   };
   const auto inGuest = [&](std::size_t number) {

@@ -136,7 +136,7 @@ class Picture {
     const int right = branch.place.x + branch.place.width - boxPadding;
     const Point at{branch.place.x + boxPadding, branch.place.y + 18};
     if (branch.port) {
-      const TopologyFunction& port = words_.function(*branch.port);
+      const Device& port = words_.function(*branch.port);
       const bool isSwitch = port.role == FunctionRole::upstreamPort;
       svg_.text(at, "label", (isSwitch ? "switch " : "bridge ") + toString(port.address));
       svg_.text({right, at.y}, isDegraded(port) ? "label right warn" : "label right",
@@ -153,13 +153,13 @@ class Picture {
     }
   }
 
-  static std::string_view classOf(const TopologyFunction& function) {
+  static std::string_view classOf(const Device& function) {
     return function.role == FunctionRole::gpu   ? "gpu"
            : function.role == FunctionRole::nic ? "nic"
                                                 : "plain";
   }
 
-  [[nodiscard]] std::string tooltip(const TopologyFunction& function) const {
+  [[nodiscard]] std::string tooltip(const Device& function) const {
     std::vector<std::string> parts{toString(function.address)};
     const auto add = [&](const std::string& what, const std::string& value) {
       if (!value.empty()) {
@@ -175,7 +175,7 @@ class Picture {
   }
 
   void drawDevice(std::size_t device) {
-    const TopologyFunction& function = words_.function(device);
+    const Device& function = words_.function(device);
     const Rectangle& place = layout_.devices.at(device);
     const int left = place.x + boxPadding;
     const int right = place.x + place.width - boxPadding;
@@ -198,7 +198,7 @@ class Picture {
   // Draws the link next to the name and its capability below; the name of a VM takes the first
   // position.
   void drawPcie(std::size_t device, int right, int top) {
-    const TopologyFunction& function = words_.function(device);
+    const Device& function = words_.function(device);
     const bool slow = isDegraded(function);
     const std::string now = pcieText(slow ? function.link : strongest(function));
     const Lease* lease = words_.leaseOf(device);
@@ -212,12 +212,12 @@ class Picture {
     }
   }
 
-  static PcieLink strongest(const TopologyFunction& function) {
+  static PcieLink strongest(const Device& function) {
     return function.link.width != 0 ? function.link : function.best;
   }
 
   // The common name is in the brackets of a PCI database name.
-  static std::string shortModel(const TopologyFunction& function) {
+  static std::string shortModel(const Device& function) {
     const auto open = function.model.rfind('[');
     const auto close = function.model.rfind(']');
     return open == std::string::npos || close == std::string::npos || close < open
@@ -226,7 +226,7 @@ class Picture {
   }
 
   void drawPort(std::size_t device, Point at) {
-    const TopologyFunction& pf = words_.function(device);
+    const Device& pf = words_.function(device);
     svg_.circle({at.x + 4, at.y - 4}, 4, topology::isUsable(pf) ? "#2f8f2f" : "#c53030");
     svg_.text({at.x + 13, at.y}, "small", fitted(portText(pf), lineCharacters));
   }
@@ -240,7 +240,7 @@ class Picture {
   }
 
   void drawVfs(std::size_t pf, Point at) {
-    const TopologyFunction& function = words_.function(pf);
+    const Device& function = words_.function(pf);
     const auto& vfs = words_.vfsOf(pf);
     const std::size_t drawn = drawnVfs(function);
     if (drawn == 0) {
@@ -260,7 +260,7 @@ class Picture {
 
   // Too many VFs for squares: write their number and how many are leased.
   void drawVfBar(std::size_t pf, Point at) {
-    const TopologyFunction& function = words_.function(pf);
+    const Device& function = words_.function(pf);
     if (function.totalVfs == 0 && function.vfCount == 0) {
       return;
     }

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t maxNamedAlike = 3;
 
-std::string nodeText(const TopologyFunction& function) {
+std::string nodeText(const Device& function) {
   return function.numaNode < 0 ? notObservable : std::to_string(function.numaNode);
 }
 
@@ -89,18 +89,17 @@ void writePfRows(std::ostream& out, const TopologyWords& words, const Style& sty
   Table table(
       {"PF", "ADDRESS", "NETDEV", "NUMA", "PORT", "LINK", "PCIE", "VFS", "FIRMWARE", "SERIAL"});
   for (const std::size_t number : words.pfs()) {
-    const TopologyFunction& pf = words.function(number);
-    const RdmaDevice none;
-    const RdmaDevice& rdma = pf.rdma.empty() ? none : pf.rdma.front();
+    const Device& pf = words.function(number);
+    const RdmaPort* port = pf.rdmaPort();
     table.add({{words.name(number)},
                {toString(pf.address)},
-               {textOrNothing(pf.netdevs.empty() ? "" : pf.netdevs.front().name)},
+               {textOrNothing(pf.netdev())},
                {nodeText(pf)},
                {portText(pf), topology::isUsable(pf) ? Tint::none : Tint::bad},
-               {rdma.ports.empty() ? nothing : std::string(toString(rdma.ports.front().linkLayer))},
+               {port == nullptr ? nothing : std::string(toString(port->linkLayer))},
                {pcieText(pf), isDegraded(pf) ? Tint::warning : Tint::none},
                {vfText(words, number)},
-               {textOrNothing(rdma.firmware)},
+               {textOrNothing(pf.rdma.empty() ? "" : pf.rdma.front().firmware)},
                {textOrNothing(pf.serial)}});
   }
   table.write(out, style);
@@ -131,18 +130,18 @@ class TreeWriter {
 
  private:
   [[nodiscard]] std::string switchLine(std::size_t port) const {
-    const TopologyFunction& function = words_.function(port);
+    const Device& function = words_.function(port);
     const bool isSwitch = function.role == FunctionRole::upstreamPort;
     return std::string(isSwitch ? "switch " : "bridge ") + toString(function.address) + "  " +
            linkText(function);
   }
 
-  [[nodiscard]] std::string linkText(const TopologyFunction& function) const {
+  [[nodiscard]] std::string linkText(const Device& function) const {
     return tinted(pcieText(function), isDegraded(function) ? Tint::warning : Tint::none, style_);
   }
 
   [[nodiscard]] std::string deviceLine(std::size_t device) const {
-    const TopologyFunction& function = words_.function(device);
+    const Device& function = words_.function(device);
     std::string line = tinted(words_.name(device), Tint::heading, style_);
     if (words_.name(device) != toString(function.address)) {
       line += "  " + toString(function.address);
@@ -173,7 +172,7 @@ class TreeWriter {
                          [this](std::size_t vf) { return words_.leaseOf(vf) != nullptr; });
     out_ << indent << "└─ " << vfs.size() << " of " << words_.function(pf).totalVfs << " VFs";
     for (std::size_t i = 0; i < std::min(maxNamedVfs, leased.size()); ++i) {
-      const TopologyFunction& vf = words_.function(leased[i]);
+      const Device& vf = words_.function(leased[i]);
       out_ << (i == 0 ? ": " : ", ") << (vf.vfIndex ? std::to_string(*vf.vfIndex) : notObservable)
            << ' '
            << tinted("leased to " + printable(words_.leaseOf(leased[i])->domainName), Tint::good,

@@ -10,9 +10,9 @@ namespace {
 
 constexpr std::size_t maxNameLength = 24;  // IFNAMSIZ is 16; RDMA devices can have longer names
 
-std::string nicName(const TopologyFunction& nic) {
-  std::string name = !nic.rdma.empty()      ? nic.rdma.front().name
-                     : !nic.netdevs.empty() ? nic.netdevs.front().name
+std::string nicName(const Device& nic) {
+  std::string name = !nic.rdma.empty()      ? nic.rdmaDevice()
+                     : !nic.netdevs.empty() ? nic.netdev()
                                             : toString(nic.address);
   return name.size() > maxNameLength ? name.substr(0, maxNameLength - 1) + "~" : name;
 }
@@ -47,7 +47,7 @@ TopologyWords::TopologyWords(const TopologyReport& report)
     names_[gpus_[i]] = "GPU" + std::to_string(i);
   }
   for (std::size_t i = 0; i < topology().functions.size(); ++i) {
-    const TopologyFunction& candidate = function(i);
+    const Device& candidate = function(i);
     if (candidate.physicalFunction) {
       vfs_[*candidate.physicalFunction].push_back(i);
     }
@@ -63,7 +63,7 @@ TopologyWords::TopologyWords(const TopologyReport& report)
 }
 
 std::vector<topology::Branch> TopologyWords::branches() const {
-  return topology::branchesOf(topology(), {[](const TopologyFunction& function) {
+  return topology::branchesOf(topology(), {[](const Device& function) {
                                 const bool shown = function.role == FunctionRole::gpu ||
                                                    function.role == FunctionRole::nic ||
                                                    function.role == FunctionRole::nvswitch;
@@ -78,7 +78,7 @@ std::string TopologyWords::name(std::size_t number) const {
   if (const auto found = names_.find(number); found != names_.end()) {
     return found->second;
   }
-  const TopologyFunction& named = function(number);
+  const Device& named = function(number);
   return named.role == FunctionRole::nic ? nicName(named) : toString(named.address);
 }
 
@@ -89,7 +89,7 @@ const Lease* TopologyWords::leaseOf(std::size_t number) const {
 
 const std::vector<std::size_t>& TopologyWords::vfsOf(std::size_t pf) const {
   static const std::vector<std::size_t> none;
-  const auto found = vfs_.find(pf);
+  const auto found = vfs_.find(function(pf).address);
   return found == vfs_.end() ? none : found->second;
 }
 
@@ -111,12 +111,12 @@ std::string pcieText(const PcieLink& link) {
   return "Gen" + std::to_string(number) + " x" + std::to_string(link.width);
 }
 
-bool isDegraded(const TopologyFunction& function) {
+bool isDegraded(const Device& function) {
   return function.link.width != 0 &&
          (function.link.width < function.best.width || function.link.speed < function.best.speed);
 }
 
-std::string pcieText(const TopologyFunction& function) {
+std::string pcieText(const Device& function) {
   if (isDegraded(function)) {
     return pcieText(function.link) + " of " + pcieText(function.best);
   }
@@ -131,13 +131,12 @@ std::string rateText(unsigned megabits) {
   return std::to_string(megabits / 1000) + half + " Gb/s";
 }
 
-std::string portText(const TopologyFunction& pf) {
-  if (!pf.rdma.empty() && !pf.rdma.front().ports.empty()) {
-    const RdmaPort& port = pf.rdma.front().ports.front();
-    const std::string rate = rateText(port.rate);
-    return textOrNothing(toLower(port.state)) + (rate.empty() ? "" : " " + rate);
+std::string portText(const Device& pf) {
+  if (const RdmaPort* port = pf.rdmaPort()) {
+    const std::string rate = rateText(port->rate);
+    return textOrNothing(toLower(port->state)) + (rate.empty() ? "" : " " + rate);
   }
-  return pf.netdevs.empty() ? nothing : pf.netdevs.front().up ? "up" : "down";
+  return pf.netdevs.empty() ? nothing : pf.uplink().up ? "up" : "down";
 }
 
 std::string hexText(unsigned value, int digits) {
@@ -148,9 +147,7 @@ std::string hexText(unsigned value, int digits) {
   return text;
 }
 
-std::string classText(const TopologyFunction& function) {
-  return hexText(function.classCode >> 8U, 4);
-}
+std::string classText(const Device& function) { return hexText(function.classCode >> 8U, 4); }
 
 Tint tintOf(topology::Distance distance) {
   switch (distance) {

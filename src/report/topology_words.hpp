@@ -17,7 +17,7 @@ class TopologyWords {
   explicit TopologyWords(const TopologyReport& report);
 
   [[nodiscard]] const Topology& topology() const { return report_.topology; }
-  [[nodiscard]] const TopologyFunction& function(std::size_t number) const {
+  [[nodiscard]] const Device& function(std::size_t number) const {
     return report_.topology.functions[number];
   }
   [[nodiscard]] const std::vector<std::size_t>& gpus() const { return gpus_; }
@@ -41,20 +41,20 @@ class TopologyWords {
   std::vector<std::size_t> pfs_;
   std::vector<topology::Rail> rails_;
   std::map<std::size_t, std::string> names_;
-  std::map<std::size_t, std::vector<std::size_t>> vfs_;
+  std::map<PciAddress, std::vector<std::size_t>> vfs_;  ///< by PF
   std::map<PciAddress, const Lease*> leases_;
 };
 
 /// `Gen5 x16`; `?` if unobservable.
 std::string pcieText(const PcieLink& link);
 /// `Gen5 x16`, or `Gen3 x8 of Gen5 x16` for a link below its capability.
-std::string pcieText(const TopologyFunction& function);
-bool isDegraded(const TopologyFunction& function);
+std::string pcieText(const Device& function);
+bool isDegraded(const Device& function);
 /// `400 Gb/s`; empty if unknown.
 std::string rateText(unsigned megabits);
 /// `active 400 Gb/s`, of the first port or the netdev.
-std::string portText(const TopologyFunction& pf);
-std::string classText(const TopologyFunction& function);  ///< `0302`
+std::string portText(const Device& pf);
+std::string classText(const Device& function);  ///< `0302`
 std::string hexText(unsigned value, int digits);
 Tint tintOf(topology::Distance distance);
 

@@ -12,7 +12,7 @@ std::vector<std::size_t> switchesAbove(const Topology& topology, std::size_t dev
                                        bool mergeChips) {
   std::vector<std::size_t> ports;
   for (auto at = topology.functions[device].parent; at; at = topology.functions[*at].parent) {
-    const TopologyFunction& bridge = topology.functions[*at];
+    const Device& bridge = topology.functions[*at];
     if (bridge.role == FunctionRole::rootPort || bridge.role == FunctionRole::downstreamPort) {
       continue;
     }
@@ -49,7 +49,7 @@ void sortByAddress(Branch& branch) {
 std::vector<Branch> branchesOf(const Topology& topology, const BranchChoice& choice) {
   std::vector<Branch> roots(topology.hostBridges.size());
   for (std::size_t i = 0; i < topology.functions.size(); ++i) {
-    const TopologyFunction& function = topology.functions[i];
+    const Device& function = topology.functions[i];
     if (isBridge(function) || !choice.device(function)) {
       continue;
     }

@@ -22,7 +22,7 @@ enum class PexPart { none, outer, inner, either };
 
 // Broadcom's PEX switches in synthetic mode show one chip as a switch with switches below it; only
 // the subsystem ID tells the levels apart. NCCL also treats them as one switch.
-PexPart pexPart(const TopologyFunction& bridge) {
+PexPart pexPart(const Device& bridge) {
   constexpr std::uint16_t broadcom = 0x1000;
   if (bridge.vendor != broadcom || bridge.subsystemVendor != broadcom) {
     return PexPart::none;
@@ -39,16 +39,16 @@ PexPart pexPart(const TopologyFunction& bridge) {
 
 // The upstream port of the switch directly above this one, if both belong to one PEX chip.
 std::optional<std::size_t> outerPart(const Topology& topology, std::size_t upstream) {
-  const TopologyFunction& inner = topology.functions[upstream];
+  const Device& inner = topology.functions[upstream];
   const PexPart part = pexPart(inner);
   if ((part != PexPart::inner && part != PexPart::either) || !inner.parent) {
     return std::nullopt;
   }
-  const TopologyFunction& downstream = topology.functions[*inner.parent];
+  const Device& downstream = topology.functions[*inner.parent];
   if (downstream.role != FunctionRole::downstreamPort || !downstream.parent) {
     return std::nullopt;
   }
-  const TopologyFunction& outer = topology.functions[*downstream.parent];
+  const Device& outer = topology.functions[*downstream.parent];
   const bool sameChip = outer.role == FunctionRole::upstreamPort && outer.device == inner.device &&
                         pexPart(outer) == (part == PexPart::inner ? PexPart::outer : part);
   return sameChip ? downstream.parent : std::nullopt;
@@ -73,7 +73,7 @@ std::string_view explain(Distance distance) {
 }
 
 std::size_t switchOf(const Topology& topology, std::size_t bridge) {
-  const TopologyFunction& function = topology.functions[bridge];
+  const Device& function = topology.functions[bridge];
   std::size_t upstream = bridge;
   if (function.role == FunctionRole::downstreamPort && function.parent &&
       topology.functions[*function.parent].role == FunctionRole::upstreamPort) {
@@ -129,7 +129,7 @@ std::string nameOf(const PassedDevice& device) {
   return device.name.empty() ? toString(device.host) : device.name;
 }
 
-std::optional<std::size_t> numberOf(const Topology& tree, const TopologyFunction* function) {
+std::optional<std::size_t> numberOf(const Topology& tree, const Device* function) {
   return function == nullptr
              ? std::nullopt
              : std::optional(static_cast<std::size_t>(function - tree.functions.data()));

@@ -124,7 +124,7 @@ class Builder {
       if (!bridges_.contains(controller.index) && controller.address &&
           buses_.contains(controller.index)) {
         ports_[controller.index] = guest_.functions.size();
-        TopologyFunction port;
+        Device port;
         port.role = roleOf(controller);
         port.classCode = bridgeClass;
         place(*controller.address, port);
@@ -139,14 +139,14 @@ class Builder {
     }
   }
 
-  void place(const PciAddress& where, TopologyFunction& function) const {
+  void place(const PciAddress& where, Device& function) const {
     const auto bus = buses_.find(where.bus);
     function.address = where;
     function.address.bus =
         static_cast<std::uint8_t>(std::min(bus == buses_.end() ? 0 : bus->second, highestBus));
   }
 
-  void setParent(unsigned index, TopologyFunction& function) {
+  void setParent(unsigned index, Device& function) {
     if (const auto port = ports_.find(index); port != ports_.end()) {
       function.parent = port->second;
     }
@@ -168,11 +168,12 @@ class Builder {
     if (!buses_.contains(device.place.bus)) {
       return;
     }
-    TopologyFunction function;
-    if (const TopologyFunction* host = findFunction(host_, device.host)) {
+    Device function;
+    if (const Device* host = findFunction(host_, device.host)) {
       function = *host;
-      if (host->physicalFunction) {
-        inheritFromPf(host_.functions[*host->physicalFunction], function);
+      const auto& address = host->physicalFunction;
+      if (const Device* pf = address ? findFunction(host_, *address) : nullptr) {
+        inheritFromPf(*pf, function);
       }
     }
     function.physicalFunction.reset();
@@ -187,7 +188,7 @@ class Builder {
   }
 
   // A VF has no link of its own, and the guest names its RDMA device.
-  static void inheritFromPf(const TopologyFunction& pf, TopologyFunction& function) {
+  static void inheritFromPf(const Device& pf, Device& function) {
     function.role = pf.role;
     function.link = pf.link;
     function.best = pf.best;
@@ -199,12 +200,12 @@ class Builder {
     std::iota(order.begin(), order.end(), 0);
     std::ranges::sort(order, {}, [this](std::size_t at) { return guest_.functions[at].address; });
     std::vector<std::size_t> number(order.size());
-    std::vector<TopologyFunction> sorted;
+    std::vector<Device> sorted;
     for (std::size_t i = 0; i < order.size(); ++i) {
       number[order[i]] = i;
       sorted.push_back(std::move(guest_.functions[order[i]]));
     }
-    for (TopologyFunction& function : sorted) {
+    for (Device& function : sorted) {
       if (function.parent) {
         function.parent = number[*function.parent];
       }

@@ -82,7 +82,7 @@ class TreeBuilder {
     return fresh;
   }
 
-  [[nodiscard]] const TopologyFunction& hostOf(std::size_t device) const {
+  [[nodiscard]] const Device& hostOf(std::size_t device) const {
     return input_.host.functions[input_.devices[device].function];
   }
 

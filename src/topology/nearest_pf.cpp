@@ -19,7 +19,7 @@ std::vector<std::size_t> numbersOf(const Topology& topology, Test test) {
 }
 
 // The rate of the fastest port in Mbit/s; 0: unknown.
-std::uint64_t portRateOf(const TopologyFunction& pf) {
+std::uint64_t portRateOf(const Device& pf) {
   std::uint64_t rate = 0;
   for (const auto& device : pf.rdma) {
     for (const auto& port : device.ports) {
@@ -31,8 +31,7 @@ std::uint64_t portRateOf(const TopologyFunction& pf) {
 
 // Lower is better among equally near PFs: a usable one, the largest share of its rate (among
 // equally fast ones: the fewest VFs taken), the lowest address.
-std::tuple<bool, std::uint64_t, unsigned, PciAddress> rankOf(const TopologyFunction& pf,
-                                                             unsigned taken) {
+std::tuple<bool, std::uint64_t, unsigned, PciAddress> rankOf(const Device& pf, unsigned taken) {
   return {!isUsable(pf), ~shareOf(pf, taken), taken, pf.address};
 }
 
@@ -72,7 +71,7 @@ void choose(const Topology& topology, NearPf& near, NearCandidates& candidates) 
 }  // namespace
 
 std::vector<std::size_t> gpus(const Topology& topology) {
-  return numbersOf(topology, [](const TopologyFunction& function) {
+  return numbersOf(topology, [](const Device& function) {
     return function.role == FunctionRole::gpu && !function.physicalFunction;
   });
 }
@@ -83,7 +82,7 @@ std::vector<std::size_t> rdmaPfs(const Topology& topology) {
   return numbersOf(topology, isRdmaCapable);
 }
 
-bool isUsable(const TopologyFunction& pf) {
+bool isUsable(const Device& pf) {
   const auto active = [](const RdmaDevice& device) {
     return std::ranges::find(device.ports, "ACTIVE", &RdmaPort::state) != device.ports.end();
   };
@@ -91,7 +90,7 @@ bool isUsable(const TopologyFunction& pf) {
                          : std::ranges::any_of(pf.rdma, active);
 }
 
-std::uint64_t shareOf(const TopologyFunction& pf, unsigned taken) {
+std::uint64_t shareOf(const Device& pf, unsigned taken) {
   const std::uint64_t port = portRateOf(pf);
   // One bit per transfer and lane; the encoding overhead is the same for all.
   const std::uint64_t link = std::uint64_t{pf.best.speed} * pf.best.width;

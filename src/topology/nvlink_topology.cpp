@@ -16,7 +16,7 @@ constexpr std::uint32_t controller3d = 0x0302;
 
 // GPUs of boards whose NVSwitches are not PCI functions of the host: HGX B200 and B300. The device
 // ids were not checked against hardware.
-bool isOnSwitchlessBoard(const TopologyFunction& gpu) {
+bool isOnSwitchlessBoard(const Device& gpu) {
   constexpr std::array<std::uint16_t, 2> devices{0x2901, 0x3182};
   return std::ranges::find(devices, gpu.device) != devices.end();
 }
@@ -58,7 +58,7 @@ NvlinkBoard nvlinkBoard(const Topology& topology) {
   board.switches = switchesOf(topology);
   std::vector<std::size_t> candidates;
   for (const std::size_t gpu : gpus(topology)) {
-    const TopologyFunction& function = topology.functions[gpu];
+    const Device& function = topology.functions[gpu];
     const bool module = function.vendor == nvidia && function.classCode >> 8U == controller3d;
     if (module && (!board.switches.empty() || isOnSwitchlessBoard(function))) {
       candidates.push_back(gpu);
@@ -97,7 +97,7 @@ class NvlinkJudge {
   NvlinkJudge(const Topology& topology, const Mapping& mapping)
       : topology_(topology), mapping_(mapping), board_(nvlinkBoard(topology)) {
     for (const MappedFunction& entry : mapping.functions) {
-      const TopologyFunction* function = findFunction(topology, entry.pci);
+      const Device* function = findFunction(topology, entry.pci);
       if (function != nullptr) {
         given_.insert(static_cast<std::size_t>(function - topology.functions.data()));
       }
@@ -162,7 +162,7 @@ class NvlinkJudge {
   std::string linesFor(const std::vector<std::size_t>& functions) {
     std::string lines;
     for (const std::size_t function : functions) {
-      const TopologyFunction& device = topology_.functions[function];
+      const Device& device = topology_.functions[function];
       const std::string kind = device.role == FunctionRole::nvswitch ? "nvswitch" : "gpu";
       std::size_t number = 0;
       while (names_.contains(kind + std::to_string(number))) {

@@ -14,14 +14,14 @@ namespace {
 using FreeVfs = std::map<std::size_t, std::size_t>;  // by PF; PFs without any are omitted
 
 // Its driver or firmware has failed, or an InfiniBand driver is not loaded (faultOfPort()).
-bool hasNoPort(const TopologyFunction& pf) {
+bool hasNoPort(const Device& pf) {
   return !pf.driver.empty() && pf.netdevs.empty() && pf.rdma.empty();
 }
 
 FreeVfs freeVfs(const Topology& topology, const std::vector<Lease>& leases) {
   FreeVfs free;
   for (const std::size_t pf : rdmaPfs(topology)) {
-    const TopologyFunction& function = topology.functions[pf];
+    const Device& function = topology.functions[pf];
     if (hasNoPort(function)) {
       continue;
     }
@@ -34,7 +34,7 @@ FreeVfs freeVfs(const Topology& topology, const std::vector<Lease>& leases) {
   return free;
 }
 
-bool isLeased(const TopologyFunction& function, const std::vector<Lease>& leases) {
+bool isLeased(const Device& function, const std::vector<Lease>& leases) {
   return std::ranges::find(leases, function.address, &Lease::device) != leases.end();
 }
 
@@ -147,7 +147,7 @@ std::vector<ProposedVf> vfsAlone(const Topology& topology, FreeVfs free, std::si
     const auto best =
         std::min_element(free.begin(), free.end(), [&](const auto& one, const auto& other) {
           const auto rank = [&](const auto& entry) {
-            const TopologyFunction& pf = topology.functions[entry.first];
+            const Device& pf = topology.functions[entry.first];
             const unsigned taken = given[entry.first];
             return std::tuple(!isUsable(pf), ~shareOf(pf, taken), taken, ~entry.second);
           };

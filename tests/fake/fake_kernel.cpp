@@ -46,9 +46,8 @@ PhysicalFunction& FakeKernel::addPf(const std::string& address, const std::strin
   pf.address = *parsePciAddress(address);
   pf.path = "pci0000:00/0000:00:02.0/" + address;
   pf.driver = "mlx5_core";
-  pf.netdev = netdev;
+  pf.netdevs = {{netdev}};
   pf.linkLayer = LinkLayer::ethernet;
-  pf.sriovCapable = true;
   pf.totalVfs = totalVfs;
   pf.vfOffset = 1;
   pf.vfStride = 1;
@@ -84,8 +83,8 @@ PhysicalFunction& FakeKernel::at(const PciAddress& pf) {
   return found->second;
 }
 
-PciFunction& FakeKernel::addFunction(const std::string& address, const std::string& driver) {
-  PciFunction function;
+Device& FakeKernel::addFunction(const std::string& address, const std::string& driver) {
+  Device function;
   function.address = *parsePciAddress(address);
   function.path = "pci0000:00/0000:00:03.0/" + address;
   function.classCode = 0x030200;
@@ -106,11 +105,11 @@ VirtualFunction* FakeKernel::findVf(const PciAddress& function) {
   return nullptr;
 }
 
-std::optional<PciFunction> FakeKernel::readFunction(const PciAddress& address) {
+std::optional<Device> FakeKernel::readFunction(const PciAddress& address) {
   if (const auto found = functions.find(address); found != functions.end()) {
     return found->second;
   }
-  PciFunction function;
+  Device function;
   function.address = address;
   if (const VirtualFunction* vf = findVf(address)) {
     function.driver = vf->driver;
@@ -132,7 +131,7 @@ std::vector<PhysicalFunction> FakeKernel::readPfs() { return inventory().pfs; }
 namespace {
 
 // Like the real kernel, reports an open VFIO device and netdevs in use.
-void addHolders(const auto& device, std::vector<Holder>& found) {
+void addHolders(const Device& device, std::vector<Holder>& found) {
   const auto add = [&](HolderKind kind, const std::string& description) {
     found.push_back({kind, device.address, description, "stop it", std::nullopt});
   };
@@ -303,7 +302,7 @@ std::vector<RefusedAttribute> FakeKernel::configure(const ConfigureVfs& action, 
   return refused;
 }
 
-void FakeKernel::bind(auto& device, const BindDriver& action) {
+void FakeKernel::bind(Device& device, const BindDriver& action) {
   if (contains(hangingUnbinds, action.function) && device.driver != action.driver) {
     holders.push_back({HolderKind::pendingWrite, action.function,
                        "an earlier vfpass write is still pending in the kernel", "wait for it",
@@ -383,7 +382,7 @@ void FakeKernel::resetFunctions(const std::vector<ResetFunction>& actions) {
 
 PfSettings FakeKernel::readPfSettings(const PciAddress& pf) {
   PfSettings settings = pfSettings[at(pf).address];
-  if (faultOfPort(portFactsOf(at(pf)))) {
+  if (faultOfPort(at(pf))) {
     settings.eswitchMode.reset();
   }
   return settings;

@@ -19,7 +19,7 @@ struct Killed {};
 class FakeKernel final : public Kernel {
  public:
   std::map<PciAddress, PhysicalFunction> pfs;
-  std::map<PciAddress, PciFunction> functions;  ///< functions that are neither PF nor VF
+  std::map<PciAddress, Device> functions;  ///< functions that are neither PF nor VF
   std::map<PciAddress, std::vector<Attribute>> refusedAttributes;  ///< by PF
   /// By PF: setting these fails as a command of the firmware does. Attributes that were set before
   /// stay, as if restoring them had failed, too.
@@ -53,11 +53,11 @@ class FakeKernel final : public Kernel {
                           unsigned vfCount);
 
   /// A function in its state after boot, with a driver and an IOMMU group of its own.
-  PciFunction& addFunction(const std::string& address, const std::string& driver);
+  Device& addFunction(const std::string& address, const std::string& driver);
 
   PhysicalFunction readPf(const PciAddress& pf) override;
   std::vector<PhysicalFunction> readPfs() override;
-  std::optional<PciFunction> readFunction(const PciAddress& function) override;
+  std::optional<Device> readFunction(const PciAddress& function) override;
   std::map<unsigned, PciAddress> vfAddresses(const PciAddress& pf) override;
   std::vector<Holder> findHolders(const std::vector<PciAddress>& functions) override;
   void createVfs(const CreateVfs& action) override;
@@ -92,7 +92,7 @@ class FakeKernel final : public Kernel {
   std::uint32_t lastRdmaNumber_ = 100;
   PhysicalFunction& at(const PciAddress& pf);
   VirtualFunction* findVf(const PciAddress& function);
-  void bind(auto& device, const BindDriver& action);
+  void bind(Device& device, const BindDriver& action);
   std::vector<RefusedAttribute> configure(const ConfigureVfs& action, bool all);
   void addVf(PhysicalFunction& pf, unsigned index, bool probe) const;
   template <typename Effect>

@@ -66,8 +66,9 @@ void readAll(const fs::path& folder) {
   root.recordInto(recording);
   const Topology topology = inventory::readTopology(root);
   for (const auto& function : topology.functions) {
-    require(!function.physicalFunction || *function.physicalFunction < topology.functions.size(),
-            "the PF of a VF is a function");
+    require(
+        !function.physicalFunction || findFunction(topology, *function.physicalFunction) != nullptr,
+        "the PF of a VF is a function");
   }
   inventory::readInventory(host::Root(folder));
   inventory::readVfList(host::Root(folder));

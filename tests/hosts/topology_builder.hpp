@@ -24,13 +24,13 @@ class TopologyBuilder {
   }
   std::size_t function(FunctionRole role, const std::string& address, std::size_t bridge,
                        std::optional<std::size_t> parent = std::nullopt) {
-    TopologyFunction function;
+    Device function;
     function.role = role;
     function.address = parsePciAddress(address).value();
     function.hostBridge = bridge;
     function.numaNode = topology.hostBridges[bridge].numaNode;
     function.parent = parent;
-    function.classCode = isBridge(function) ? 0x060400 : 0;
+    function.classCode = role >= FunctionRole::rootPort ? 0x060400 : 0;
     topology.functions.push_back(function);
     return topology.functions.size() - 1;
   }
@@ -46,7 +46,7 @@ class TopologyBuilder {
   std::size_t pf(const std::string& address, const std::string& rdma, std::size_t bridge,
                  std::optional<std::size_t> parent = std::nullopt) {
     const auto number = function(FunctionRole::nic, address, bridge, parent);
-    TopologyFunction& pf = topology.functions[number];
+    Device& pf = topology.functions[number];
     pf.classCode = 0x020000;
     pf.vendor = 0x15b3;
     pf.driver = "mlx5_core";

@@ -38,7 +38,7 @@ bool isAmd(const Input& input) { return input.topology.processors.vendor == "Aut
 
 AddressNeeds addressNeeds(const Input& input) {
   AddressNeeds needs;
-  for (const Device& device : input.devices) {
+  for (const GuestDevice& device : input.devices) {
     const std::uint64_t bars = std::min(wideBytes(barsOf(input, device)), maximumWindow / 1024);
     needs.bars += bars;
     // The port above a device has one window for all its BARs, aligned to the largest: a GPU with
@@ -211,7 +211,7 @@ constexpr std::uint64_t stallingBar = 64 * gibibyte;
 
 std::uint64_t largestBar(const Input& input) {
   std::uint64_t largest = 0;
-  for (const Device& device : input.devices) {
+  for (const GuestDevice& device : input.devices) {
     for (const MemoryBar& bar : barsOf(input, device)) {
       largest = isGpu(input, device) ? std::max(largest, bar.bytes) : largest;
     }

@@ -12,23 +12,23 @@ namespace {
 constexpr std::uint16_t nvidia = 0x10de;
 constexpr std::uint32_t displayClass = 0x03;
 
-std::size_t numberOf(const Input& input, const TopologyFunction& function) {
+std::size_t numberOf(const Input& input, const Device& function) {
   return static_cast<std::size_t>(&function - input.topology.functions.data());
 }
 
-std::string nameOf(const Device& device) {
+std::string nameOf(const GuestDevice& device) {
   return device.name + " (" + toString(device.function) + ")";
 }
 
 // QEMU refuses the property for any other device (vfio_add_nv_gpudirect_cap).
-bool isNvidiaGpu(const Input& input, const Device& device) {
-  const TopologyFunction* function = functionOf(input, device);
+bool isNvidiaGpu(const Input& input, const GuestDevice& device) {
+  const Device* function = functionOf(input, device);
   return function != nullptr && function->vendor == nvidia &&
          function->classCode >> 16U == displayClass;
 }
 
 // The driver assumes that the GPUs of a clique reach each other below the host bridges.
-void checkPair(const Input& input, const Device& one, const Device& other,
+void checkPair(const Input& input, const GuestDevice& one, const GuestDevice& other,
                std::vector<Fault>& faults) {
   const auto distance = topology::distance(input.topology, numberOf(input, *functionOf(input, one)),
                                            numberOf(input, *functionOf(input, other)));
@@ -42,21 +42,22 @@ void checkPair(const Input& input, const Device& one, const Device& other,
        "use the same `clique:` number only for GPUs at distance PIX or PXB (see `vfpass topo`)"});
 }
 
-void checkDevice(const Input& input, const Device& device, std::vector<Fault>& faults) {
+void checkDevice(const Input& input, const GuestDevice& device, std::vector<Fault>& faults) {
   if (!isNvidiaGpu(input, device)) {
     faults.push_back({nameOf(device) + " has `clique:`, but is not an NVIDIA GPU of this host",
                       "remove `clique:` from its entry"});
   }
 }
 
-std::string overrideElement(const Device& device) {
+std::string overrideElement(const GuestDevice& device) {
   return "<qemu:device alias='" + std::string(aliasPrefix) + device.name +
          "'><qemu:frontend><qemu:property name='x-nv-gpudirect-clique' type='unsigned' value='" +
          std::to_string(*device.clique) + "'/></qemu:frontend></qemu:device>";
 }
 
-void checkAll(const Input& input, const std::vector<Device>& members, std::vector<Fault>& faults) {
-  for (const Device& device : members) {
+void checkAll(const Input& input, const std::vector<GuestDevice>& members,
+              std::vector<Fault>& faults) {
+  for (const GuestDevice& device : members) {
     checkDevice(input, device, faults);
   }
   if (!faults.empty()) {
@@ -75,9 +76,9 @@ void checkAll(const Input& input, const std::vector<Device>& members, std::vecto
 
 void proposeCliques(const Input& input, Proposal& proposal) {
   // The devices with `clique:`, and whether the request can be met.
-  std::vector<Device> members;
+  std::vector<GuestDevice> members;
   std::ranges::copy_if(input.devices, std::back_inserter(members),
-                       [](const Device& device) { return device.clique.has_value(); });
+                       [](const GuestDevice& device) { return device.clique.has_value(); });
   if (members.empty()) {
     return;
   }
@@ -90,7 +91,7 @@ void proposeCliques(const Input& input, Proposal& proposal) {
   // One element for each device that has none of the administrator's.
   DomainEdit edit{"gpu-clique", EditPlace::qemuOverride, {}};
   std::vector<std::string> names;
-  for (const Device& device : members) {
+  for (const GuestDevice& device : members) {
     const std::string alias = std::string(aliasPrefix) + device.name;
     if (input.domain.cliqueAliases.contains(alias)) {
       proposal.settings.push_back({"gpu-clique", "x-nv-gpudirect-clique of " + device.name,

@@ -6,24 +6,24 @@
 
 namespace vfpass::settings {
 
-const TopologyFunction* functionOf(const Input& input, const Device& device) {
+const Device* functionOf(const Input& input, const GuestDevice& device) {
   return findFunction(input.topology, device.function);
 }
 
-std::vector<MemoryBar> barsOf(const Input& input, const Device& device) {
+std::vector<MemoryBar> barsOf(const Input& input, const GuestDevice& device) {
   const auto& all = device.vf ? input.capacity.vfBars : input.capacity.bars;
   const auto found = all.find(device.function);
   return found == all.end() ? std::vector<MemoryBar>() : found->second;
 }
 
-bool isGpu(const Input& input, const Device& device) {
-  const TopologyFunction* function = functionOf(input, device);
+bool isGpu(const Input& input, const GuestDevice& device) {
+  const Device* function = functionOf(input, device);
   return !device.vf && function != nullptr && function->role == FunctionRole::gpu;
 }
 
 bool hasGpus(const Input& input) {
   return std::ranges::any_of(input.devices,
-                             [&input](const Device& device) { return isGpu(input, device); });
+                             [&input](const GuestDevice& device) { return isGpu(input, device); });
 }
 
 std::string amount(std::uint64_t bytes) {

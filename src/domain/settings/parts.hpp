@@ -16,12 +16,12 @@ inline constexpr std::uint64_t gibibyte = 1ULL << 30U;
 inline constexpr std::uint64_t tebibyte = 1ULL << 40U;
 
 /// The device's host function; nullptr if the host has none at that address.
-const TopologyFunction* functionOf(const Input& input, const Device& device);
+const Device* functionOf(const Input& input, const GuestDevice& device);
 
 /// Memory BARs that the device has in the guest.
-std::vector<MemoryBar> barsOf(const Input& input, const Device& device);
+std::vector<MemoryBar> barsOf(const Input& input, const GuestDevice& device);
 
-bool isGpu(const Input& input, const Device& device);
+bool isGpu(const Input& input, const GuestDevice& device);
 bool hasGpus(const Input& input);
 
 /// In the largest binary unit that divides it, such as `256 GiB`; `0 bytes` for 0.

@@ -96,8 +96,8 @@ void placeExistingCells(const Input& input, const std::set<int>& nodes, Placemen
 // Host nodes that devices sit on.
 std::set<int> nodesOf(const Input& input) {
   std::set<int> nodes;
-  for (const Device& device : input.devices) {
-    const TopologyFunction* function = functionOf(input, device);
+  for (const GuestDevice& device : input.devices) {
+    const Device* function = functionOf(input, device);
     if (function != nullptr && function->numaNode >= 0) {
       nodes.insert(function->numaNode);
     }

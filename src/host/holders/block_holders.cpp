@@ -139,9 +139,8 @@ class BlockUses {
 std::vector<Holder> blockHolders(const Root& root, const FunctionFacts& function,
                                  const MountTable& mounts, const std::vector<Process>& processes) {
   std::vector<Holder> holders;
-  constexpr std::uint32_t bridge = 0x06;  // much of the host may be below a bridge
-  if (function.path.empty() || function.baseClass == bridge) {
-    return holders;
+  if (function.path.empty() || isBridge(function)) {
+    return holders;  // much of the host may be below a bridge
   }
   for (const std::string& use : readBlockUses(root, function.path, mounts, processes)) {
     holders.push_back({HolderKind::block, function.address, "its disk " + use,

@@ -152,11 +152,11 @@ namespace {
 
 constexpr std::size_t longestFile = 64;
 
-bool isGpuOrSwitch(const FunctionFacts& function) {
+bool isGpuOrSwitch(const Device& function) {
   constexpr std::uint32_t display = 0x03;
   constexpr std::uint32_t accelerator = 0x12;
-  return function.baseClass == display || function.baseClass == accelerator ||
-         function.driver == "nvidia-nvswitch";
+  const std::uint32_t base = function.classCode >> 16U;
+  return base == display || base == accelerator || function.driver == "nvidia-nvswitch";
 }
 
 Holder holderOf(const Root& root, const FunctionFacts& function, const DeviceFileUse& use) {

@@ -17,17 +17,18 @@ bool isName(const std::string& text) {
 
 // Identified by class, driver, or netdevs, or as a VF of a function with a netdev: some VFs have a
 // different class.
-bool isNetwork(const Root& root, const FunctionFacts& function) {
-  return function.baseClass == networkClass || function.driver == "mlx5_core" ||
-         !function.netdevs.empty() || (function.pf && !readNetdevs(root, *function.pf).empty());
+bool isNetwork(const Root& root, const Device& function) {
+  return function.classCode >> 16U == networkClass || function.driver == "mlx5_core" ||
+         !function.netdevs.empty() ||
+         (function.physicalFunction && !readNetdevs(root, *function.physicalFunction).empty());
 }
 
-std::vector<std::string> readRdmaDevices(const Root& root, const PciAddress& address) {
-  std::vector<std::string> devices;
+std::vector<RdmaDevice> readVisibleRdma(const Root& root, const PciAddress& address) {
+  std::vector<RdmaDevice> devices;
   const std::string directory = "sys/class/infiniband/";
   for (const std::string& name : root.list(directory)) {
     if (lastFunctionOnPath(root.linkTarget(directory + name).value_or("")) == address) {
-      devices.push_back(name);
+      devices.push_back({name});
     }
   }
   return devices;
@@ -53,12 +54,12 @@ std::optional<FunctionFacts> readFunctionFacts(const Root& root, const PciAddres
   function.address = address;
   function.path = devicePath(root, address);
   function.driver = readDriver(root, address);
-  function.baseClass = readClass(root, address) >> 16U;
-  function.pf = readPfOf(root, address);
+  function.classCode = readClass(root, address);
+  function.physicalFunction = readPfOf(root, address);
   if (isDriven(function)) {
     function.netdevs = readNetdevs(root, address);
     function.isNetwork = isNetwork(root, function);
-    function.rdmaDevices = readRdmaDevices(root, address);
+    function.rdma = readVisibleRdma(root, address);
     function.linkLayer = readLinkLayer(root, address);
     addMembers(root, address, "vdpa", "vDPA device", function.virtualDevices);
     addMembers(root, address, "mdev", "mediated device", function.virtualDevices);
@@ -66,7 +67,7 @@ std::optional<FunctionFacts> readFunctionFacts(const Root& root, const PciAddres
   return function;
 }
 
-bool isDriven(const FunctionFacts& function) {
+bool isDriven(const Device& function) {
   return !function.driver.empty() && !isVfioDriver(function.driver);
 }
 

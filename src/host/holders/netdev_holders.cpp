@@ -155,7 +155,7 @@ std::string reasonFor(const FunctionFacts& function, const LinkSurvey& survey,
   if (!survey.blindSpot.empty()) {
     return survey.blindSpot;
   }
-  if (rdma == RdmaVisibility::ownNamespace && function.rdmaDevices.empty() &&
+  if (rdma == RdmaVisibility::ownNamespace && function.rdma.empty() &&
       function.driver == "mlx5_core" && survey.namespaces.size() > 1) {
     return boundTo(function) +
            " without a visible RDMA device, and RDMA devices of other network namespaces are "
@@ -163,8 +163,7 @@ std::string reasonFor(const FunctionFacts& function, const LinkSurvey& survey,
   }
   // An RDMA device on Ethernet is created for a netdev; where that netdev is not found, it is in a
   // namespace that is not found either.
-  const bool needsNetdev =
-      function.rdmaDevices.empty() || function.linkLayer == LinkLayer::ethernet;
+  const bool needsNetdev = function.rdma.empty() || function.linkLayer == LinkLayer::ethernet;
   return hasNetdev(function, survey) || !needsNetdev
              ? std::string{}
              : boundTo(function) + " but has no netdev in any network namespace" +

@@ -86,7 +86,7 @@ std::vector<Holder> processHolders(const Root& root, const FunctionFacts& functi
       holders.push_back(vfioHolder(root, function.address, process));
     }
     const auto marked = markedDevice(root, process.id, process.name);
-    if (marked && (*marked == function.address || marked == function.pf)) {
+    if (marked && (*marked == function.address || marked == function.physicalFunction)) {
       holders.push_back(pendingWrite(function, process, *marked == function.address));
     }
   }

@@ -172,7 +172,7 @@ struct RdmaLinks {
 RdmaLinks readLinks(const Root& root, const std::vector<FunctionFacts>& functions,
                     milliseconds deadline) {
   const bool possible = std::ranges::any_of(functions, [](const FunctionFacts& function) {
-    return !function.rdmaDevices.empty() || !function.netdevs.empty();
+    return !function.rdma.empty() || !function.netdevs.empty();
   });
   if (!possible) {
     return {};
@@ -185,7 +185,7 @@ RdmaLinks readLinks(const Root& root, const std::vector<FunctionFacts>& function
 }
 
 bool isOf(const RdmaLink& link, const FunctionFacts& function) {
-  return std::ranges::find(function.rdmaDevices, link.name) != function.rdmaDevices.end() ||
+  return std::ranges::find(function.rdma, link.name, &RdmaDevice::name) != function.rdma.end() ||
          (link.softRoce && std::ranges::find(function.netdevs, link.netdev, &Netdev::name) !=
                                function.netdevs.end());
 }

@@ -11,8 +11,6 @@ constexpr unsigned networkBase = 0x02;
 constexpr unsigned displayBase = 0x03;
 constexpr unsigned acceleratorBase = 0x12;
 constexpr unsigned display3d = 0x0302;
-constexpr unsigned pciBridge = 0x0604;
-constexpr unsigned otherBridge = 0x0680;
 constexpr std::uint16_t nvidia = 0x10de;
 constexpr std::uint16_t intel = 0x8086;
 constexpr std::uint16_t amdGraphics = 0x1002;
@@ -42,13 +40,13 @@ FunctionRole bridgeRole(const std::optional<PortType>& port) {
   }
 }
 
-bool sharesSlot(const TopologyFunction& one, const TopologyFunction& other) {
+bool sharesSlot(const Device& one, const Device& other) {
   PciAddress slot = other.address;
   slot.function = one.address.function;
   return slot == one.address;
 }
 
-bool isPartOfProcessor(const Topology& topology, const TopologyFunction& function) {
+bool isPartOfProcessor(const Topology& topology, const Device& function) {
   if (function.classCode >> 16U != displayBase) {
     return false;  // an accelerator, even if it shares a package with a processor
   }
@@ -59,20 +57,20 @@ bool isPartOfProcessor(const Topology& topology, const TopologyFunction& functio
     return true;
   }
   return function.vendor == amdGraphics &&
-         std::ranges::any_of(topology.functions, [&](const TopologyFunction& other) {
+         std::ranges::any_of(topology.functions, [&](const Device& other) {
            return other.vendor == amdProcessor && sharesSlot(function, other);
          });
 }
 
 }  // namespace
 
-FunctionRole roleOf(const TopologyFunction& function, const std::optional<PortType>& port) {
+FunctionRole roleOf(const Device& function, const std::optional<PortType>& port) {
   const unsigned base = function.classCode >> 16U;
   const unsigned subclass = function.classCode >> 8U;
-  if (subclass == pciBridge) {
+  if (isPciBridge(function.classCode)) {
     return bridgeRole(port);
   }
-  if (subclass == otherBridge && function.vendor == nvidia) {
+  if (isNvSwitch(function)) {
     return FunctionRole::nvswitch;
   }
   const bool display = base == displayBase || base == acceleratorBase;
@@ -94,7 +92,7 @@ void guessPorts(Topology& topology) {
     return topology.functions[one].path.size() < topology.functions[other].path.size();
   });
   for (const std::size_t i : order) {  // a parent's path is shorter than its children's
-    TopologyFunction& function = topology.functions[i];
+    Device& function = topology.functions[i];
     const FunctionRole above =
         function.parent ? topology.functions[*function.parent].role : FunctionRole::other;
     if (function.role == FunctionRole::rootPort && above == FunctionRole::upstreamPort) {
@@ -114,7 +112,7 @@ void guessPorts(Topology& topology) {
 }
 
 void dropIntegratedGraphics(Topology& topology) {
-  for (TopologyFunction& function : topology.functions) {
+  for (Device& function : topology.functions) {
     if (function.role == FunctionRole::gpu && isPartOfProcessor(topology, function)) {
       function.role = FunctionRole::other;
     }

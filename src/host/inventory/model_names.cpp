@@ -103,7 +103,7 @@ void nameModels(Inventory& inventory) {
   for (PhysicalFunction& pf : inventory.pfs) {
     pf.model = names.find(pf.vendor, pf.device);
   }
-  for (PciFunction& function : inventory.functions) {
+  for (Device& function : inventory.functions) {
     function.model = names.find(function.vendor, function.device);
   }
 }
@@ -111,7 +111,7 @@ void nameModels(Inventory& inventory) {
 void nameModels(Topology& topology) {
   ModelNames names;
   std::map<std::pair<std::uint16_t, std::uint16_t>, std::string> known;
-  for (TopologyFunction& function : topology.functions) {
+  for (Device& function : topology.functions) {
     const bool wanted = function.role == FunctionRole::gpu || function.role == FunctionRole::nic ||
                         function.role == FunctionRole::nvswitch;
     if (!wanted || function.physicalFunction) {

@@ -128,7 +128,7 @@ HostCapacity readCapacity(const host::Root& root, const Topology& topology,
     capacity.nodes[node.number] = {readMemory(root, folder), readPages(root, folder)};
   }
   for (const PciAddress& address : functions) {
-    const TopologyFunction* function = findFunction(topology, address);
+    const Device* function = findFunction(topology, address);
     if (function == nullptr) {
       continue;
     }

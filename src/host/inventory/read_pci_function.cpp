@@ -99,7 +99,7 @@ RdmaDevice readRdma(const host::Folder& folder, const Reader& reader, const std:
 
 /// Netdevs and RDMA devices of a function, with state, rate, GUID and firmware. For a VF only their
 /// names: reading a port's state is a firmware command, and there can be a thousand VFs.
-void readPorts(const host::Folder& folder, bool isVf, TopologyFunction& function,
+void readPorts(const host::Folder& folder, bool isVf, Device& function,
                std::vector<TopologyProblem>& problems) {
   if (function.driver.empty() || function.role == FunctionRole::gpu ||
       function.role == FunctionRole::nvswitch || function.driver == "vfio-pci") {
@@ -134,7 +134,7 @@ void takeIdentifiers(std::string_view pair, std::uint16_t& first, std::uint16_t&
 }
 
 // One file with most of the identity (drivers/pci/pci-driver.c, pci_uevent).
-bool readUevent(const host::Folder& folder, TopologyFunction& function,
+bool readUevent(const host::Folder& folder, Device& function,
                 std::vector<TopologyProblem>& problems) {
   const auto text = folder.readText("uevent");
   bool hasClass = false;
@@ -161,7 +161,7 @@ bool readUevent(const host::Folder& folder, TopologyFunction& function,
   return hasClass;
 }
 
-void readIdentity(const host::Folder& folder, TopologyFunction& function,
+void readIdentity(const host::Folder& folder, Device& function,
                   std::vector<TopologyProblem>& problems) {
   if (readUevent(folder, function, problems)) {
     return;
@@ -185,7 +185,7 @@ PcieLink readLink(const host::Folder& folder, const std::string& which) {
 
 // Configuration space has everything in one read. Without root only its header is readable; then
 // the kernel's own files describe the link, but not the port type.
-std::optional<PortType> readPcie(const host::Folder& folder, TopologyFunction& function) {
+std::optional<PortType> readPcie(const host::Folder& folder, Device& function) {
   if (const auto found = findPcieCapability(folder.readBytes("config", 0, configHeader))) {
     function.link = found->link;
     function.best = found->best;
@@ -198,7 +198,7 @@ std::optional<PortType> readPcie(const host::Folder& folder, TopologyFunction& f
   return std::nullopt;
 }
 
-void readPlacement(const host::Folder& folder, bool isVf, TopologyFunction& function) {
+void readPlacement(const host::Folder& folder, bool isVf, Device& function) {
   const auto group = folder.linkName("iommu_group");
   const auto number = group ? parseNumber(*group) : std::nullopt;
   if (number && *number <= INT32_MAX) {
@@ -213,7 +213,7 @@ void readPlacement(const host::Folder& folder, bool isVf, TopologyFunction& func
 
 }  // namespace
 
-bool readFacts(const host::Folder& folder, bool isVf, TopologyFunction& function,
+bool readFacts(const host::Folder& folder, bool isVf, Device& function,
                std::vector<TopologyProblem>& problems) {
   if (!folder) {
     return false;

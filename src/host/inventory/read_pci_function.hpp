@@ -24,7 +24,7 @@ std::optional<PcieCapability> findPcieCapability(std::string_view config);
 /// Reads a function's own files: identity, driver, link, node, group, SR-IOV capacity and the names
 /// of its devices. `isVf` skips what a VF has from its PF. Returns false if the function no longer
 /// exists.
-bool readFacts(const host::Folder& folder, bool isVf, TopologyFunction& function,
+bool readFacts(const host::Folder& folder, bool isVf, Device& function,
                std::vector<TopologyProblem>& problems);
 
 }  // namespace vfpass::inventory

@@ -78,13 +78,17 @@ std::vector<HostBridge> hostBridges(const std::vector<Place>& places) {
   return bridges;
 }
 
+std::size_t numberOf(const Topology& topology, const Device& function) {
+  return static_cast<std::size_t>(&function - topology.functions.data());
+}
+
 // A parent's path is the child's path without its last component, so parents cannot form a cycle.
-void findParent(Topology& topology, TopologyFunction& function, const std::string& above) {
+void findParent(Topology& topology, Device& function, const std::string& above) {
   const auto address = parsePciAddress(above);
   if (!address) {
     return;  // the root bus
   }
-  const TopologyFunction* parent = findFunction(topology, *address);
+  const Device* parent = findFunction(topology, *address);
   if (parent == nullptr || function.path != parent->path + "/" + toString(function.address)) {
     topology.problems.push_back(
         {toString(function.address), "its parent " + above +
@@ -92,7 +96,7 @@ void findParent(Topology& topology, TopologyFunction& function, const std::strin
                                          "treating the function as a device on the root bus"});
     return;
   }
-  function.parent = static_cast<std::size_t>(parent - topology.functions.data());
+  function.parent = numberOf(topology, *parent);
 }
 
 /// The place of each function: address, device path, host bridge and parent of every function of
@@ -118,7 +122,7 @@ Topology readPlaces(const host::Root& root) {
   // Every function below its host bridge, then below its parent, which must already be there.
   topology.hostBridges = hostBridges(places);
   for (const Place& place : places) {
-    TopologyFunction function;
+    Device function;
     function.address = place.address;
     function.path = place.path;
     function.hostBridge = bridgeNumber(topology.hostBridges, place.bridge);
@@ -193,12 +197,11 @@ Processors readProcessors(const host::Root& root) {
 
 constexpr unsigned vfLimit = 65535;  // SR-IOV's TotalVFs is a 16-bit field
 
-std::optional<std::size_t> indexOf(const Topology& topology, const std::string& name) {
-  const auto address = parsePciAddress(name);
-  const TopologyFunction* found = address ? findFunction(topology, *address) : nullptr;
-  return found == nullptr
-             ? std::nullopt
-             : std::optional(static_cast<std::size_t>(found - topology.functions.data()));
+// The function that a link names; null if it names none, or `function` itself.
+const Device* linkedFunction(const Topology& topology, const std::optional<std::string>& name,
+                             const Device& function) {
+  const auto address = name ? parsePciAddress(*name) : std::nullopt;
+  return address && *address != function.address ? findFunction(topology, *address) : nullptr;
 }
 
 struct VfPlace {
@@ -208,24 +211,23 @@ struct VfPlace {
 
 // The PF's links give the index of each VF. Reads them once for each PF: one link for each VF, no
 // files.
-void takeVfLinks(const host::Folder& folder, std::size_t pf, Topology& topology,
+void takeVfLinks(const host::Folder& folder, std::size_t pf, const Topology& topology,
                  std::map<std::size_t, VfPlace>& places) {
   constexpr std::string_view prefix = "virtfn";
   for (const std::string& name : folder.list(".", prefix)) {
     const auto index = parseNumber(std::string_view(name).substr(prefix.size()));
-    const auto target = folder.linkName(name);
-    const auto vf = target ? indexOf(topology, *target) : std::nullopt;
-    if (index && *index <= vfLimit && vf && *vf != pf) {
-      places.insert({*vf, {pf, static_cast<unsigned>(*index)}});
+    const Device* vf = linkedFunction(topology, folder.linkName(name), topology.functions[pf]);
+    if (index && *index <= vfLimit && vf != nullptr) {
+      places.insert({numberOf(topology, *vf), {pf, static_cast<unsigned>(*index)}});
     }
   }
 }
 
 void relate(Topology& topology, const std::map<std::size_t, VfPlace>& places) {
   for (const auto& [vf, place] : places) {
-    TopologyFunction& function = topology.functions[vf];
-    TopologyFunction& pf = topology.functions[place.pf];
-    if (function.physicalFunction != place.pf || pf.physicalFunction) {
+    Device& function = topology.functions[vf];
+    Device& pf = topology.functions[place.pf];
+    if (function.physicalFunction != pf.address || pf.physicalFunction) {
       topology.problems.push_back(
           {toString(function.address),
            "PF " + toString(pf.address) + " lists it as a VF, but it names another PF or none"});
@@ -234,11 +236,11 @@ void relate(Topology& topology, const std::map<std::size_t, VfPlace>& places) {
     function.vfIndex = place.index;
     ++pf.vfCount;
   }
-  for (TopologyFunction& function : topology.functions) {
+  for (Device& function : topology.functions) {
     if (!function.physicalFunction) {
       continue;
     }
-    const TopologyFunction& pf = topology.functions[*function.physicalFunction];
+    const Device& pf = *findFunction(topology, *function.physicalFunction);
     if (pf.physicalFunction) {
       topology.problems.push_back(
           {toString(function.address), "its PF " + toString(pf.address) + " is itself a VF"});
@@ -252,7 +254,7 @@ void relate(Topology& topology, const std::map<std::size_t, VfPlace>& places) {
 }
 
 void takeNodes(Topology& topology) {
-  for (const TopologyFunction& function : topology.functions) {
+  for (const Device& function : topology.functions) {
     int& node = topology.hostBridges[function.hostBridge].numaNode;
     node = node < 0 ? function.numaNode : node;
   }
@@ -262,7 +264,7 @@ void takeNodes(Topology& topology) {
 // time.
 void readSerials(const host::Root& root, Topology& topology) {
   std::map<PciAddress, std::string> cards;
-  for (TopologyFunction& function : topology.functions) {
+  for (Device& function : topology.functions) {
     const bool wanted = function.role == FunctionRole::gpu || function.role == FunctionRole::nic;
     if (!wanted || function.physicalFunction) {
       continue;
@@ -278,14 +280,12 @@ void readSerials(const host::Root& root, Topology& topology) {
 }
 
 void readHolders(const host::Root& root, Topology& topology) {
-  const auto onVfio = [](const TopologyFunction& function) {
-    return host::isVfioDriver(function.driver);
-  };
+  const auto onVfio = [](const Device& function) { return host::isVfioDriver(function.driver); };
   if (std::ranges::none_of(topology.functions, onVfio)) {
     return;  // no need to read all of /proc
   }
   const host::VfioUsers users = host::readVfioUsers(root);
-  for (TopologyFunction& function : topology.functions) {
+  for (Device& function : topology.functions) {
     if (!users.empty() && onVfio(function)) {
       function.vfioUser = host::vfioUserOf(root, function.address, users).value_or("");
     }
@@ -299,12 +299,11 @@ struct Part {
 };
 
 void readOne(const host::Folder& devices, std::size_t number, Topology& topology, Part& part) {
-  TopologyFunction& function = topology.functions[number];
+  Device& function = topology.functions[number];
   const host::Folder folder(devices, function.path);
-  const auto pf = folder ? folder.linkName("physfn") : std::nullopt;
-  function.physicalFunction = pf ? indexOf(topology, *pf) : std::nullopt;
-  if (function.physicalFunction == number) {
-    function.physicalFunction.reset();
+  const auto link = folder ? folder.linkName("physfn") : std::nullopt;
+  if (const Device* pf = linkedFunction(topology, link, function)) {
+    function.physicalFunction = pf->address;
   }
   if (!readFacts(folder, function.physicalFunction.has_value(), function, part.problems)) {
     part.problems.push_back({toString(function.address), "no longer present"});

@@ -72,7 +72,7 @@ VirtualFunction readVf(const Root& root, const VfLink& link) {
   vf.address = link.address;
   vf.driver = readDriver(root, link.address);
   vf.netdevs = readNetdevs(root, link.address);
-  vf.rdmaDevice = readRdmaDevice(root, link.address);
+  vf.rdma = readRdmaDevices(root, link.address);
   return vf;
 }
 
@@ -157,9 +157,9 @@ void readSettings(const Root& root, std::vector<PhysicalFunction>& pfs,
   std::vector<PhysicalFunction*> readable;
   std::vector<VfNetdev> netdevs;
   for (PhysicalFunction& pf : pfs) {
-    if (pf.netdevIndex > 0) {
+    if (pf.uplink().index > 0) {
       readable.push_back(&pf);
-      netdevs.push_back({pf.netdevIndex, pf.linkLayer == LinkLayer::infiniband, pf.netdev});
+      netdevs.push_back({pf.uplink().index, pf.linkLayer == LinkLayer::infiniband, pf.netdev()});
     }
   }
   auto answers = readVfTables(netdevs, deadline);
@@ -179,7 +179,7 @@ void readSettings(const Root& root, std::vector<PhysicalFunction>& pfs,
 
 // An InfiniBand PF without IPoIB netdev has no other source.
 void readSettingsFromFiles(const Root& root, PhysicalFunction& pf) {
-  if (pf.netdev.empty() && pf.linkLayer == LinkLayer::infiniband) {
+  if (pf.netdev().empty() && pf.linkLayer == LinkLayer::infiniband) {
     VfTable table;
     readOfedFiles(root, pf.address, table);
     setSettings(table, pf);
@@ -198,13 +198,8 @@ void readIdentity(const Root& root, const std::string& path, Serials serials,
 }
 
 void readPort(const Root& root, PhysicalFunction& pf) {
-  const auto netdevs = readNetdevs(root, pf.address);
-  if (!netdevs.empty()) {
-    pf.netdev = netdevs.front().name;
-    pf.netdevIndex = netdevs.front().index;
-    pf.netdevUp = netdevs.front().up;
-  }
-  pf.rdmaDevice = readRdmaDevice(root, pf.address);
+  pf.netdevs = readNetdevs(root, pf.address);
+  pf.rdma = readRdmaDevices(root, pf.address);
   pf.linkLayer = readLinkLayer(root, pf.address);
   pf.hasVfFiles = hasVfFiles(root, pf.address);
 }
@@ -220,7 +215,7 @@ bool isSocketDirectPeer(const Root& root, const PhysicalFunction& pf, const std:
 }
 
 void readMainPf(const Root& root, PhysicalFunction& pf) {
-  if (!pf.netdev.empty() || pf.driver != "mlx5_core") {
+  if (!pf.netdev().empty() || pf.driver != "mlx5_core") {
     return;
   }
   // Read here even where serial numbers are skipped: few PFs have no netdev.
@@ -276,9 +271,9 @@ void readLag(const Root& root, PhysicalFunction& pf) {
       continue;
     }
     ++ports;
-    if (const std::string device = readRdmaDevice(root, port); !device.empty()) {
+    if (const auto rdma = readRdmaDevices(root, port); !rdma.empty()) {
       ++devices;
-      lag.rdmaDevice = device;
+      lag.rdmaDevice = rdma.front().name;
       lag.rdmaPf = port;
     }
   }
@@ -292,7 +287,7 @@ std::vector<std::string> readUppers(const Root& root, const PhysicalFunction& pf
   constexpr std::string_view prefix = "upper_";
   std::vector<std::string> uppers;
   for (const std::string& name :
-       root.list(functionPath(pf.address) + "/net/" + pf.netdev, prefix)) {
+       root.list(functionPath(pf.address) + "/net/" + pf.netdev(), prefix)) {
     uppers.push_back(name.substr(prefix.size()));
   }
   std::sort(uppers.begin(), uppers.end());
@@ -319,7 +314,7 @@ void readRepresentors(const Root& root, PhysicalFunction& pf) {
         representedVf(root.readText(directory + name + "/phys_port_name").value_or(""), pf.address);
     const auto vf = std::ranges::find_if(
         pf.vfs, [&](const VirtualFunction& each) { return index && each.index == *index; });
-    if (vf != pf.vfs.end() && switchOf(name) == switchOf(pf.netdev)) {
+    if (vf != pf.vfs.end() && switchOf(name) == switchOf(pf.netdev())) {
       vf->representor = name;
     }
   }
@@ -327,16 +322,17 @@ void readRepresentors(const Root& root, PhysicalFunction& pf) {
 
 // Addresses of the PFs' netdevs, from one dump.
 void readAddresses(std::vector<PhysicalFunction>& pfs, std::chrono::milliseconds deadline) {
-  const auto first = std::ranges::find_if(pfs, [](const auto& pf) { return pf.netdevIndex > 0; });
+  const auto first =
+      std::ranges::find_if(pfs, [](const auto& pf) { return pf.uplink().index > 0; });
   if (first == pfs.end()) {
     return;
   }
-  const ExchangePurpose purpose{first->netdev, "reading its addresses"};
+  const ExchangePurpose purpose{first->netdev(), "reading its addresses"};
   try {
     const auto dump = dumpNetlink(NETLINK_ROUTE, addressDumpQuery(), purpose, deadline);
     for (PhysicalFunction& pf : pfs) {
-      if (pf.netdevIndex > 0) {
-        pf.addresses = parseAddresses(dump, pf.netdevIndex);
+      if (pf.uplink().index > 0) {
+        pf.addresses = parseAddresses(dump, pf.uplink().index);
       }
     }
   } catch (const TimeoutError&) {
@@ -358,7 +354,6 @@ unsigned readCapabilityField(const Root& root, const std::string& file) {
 
 void readSriovCapability(const Root& root, const std::string& path, PhysicalFunction& pf) {
   pf.totalVfs = readCapabilityField(root, path + "/sriov_totalvfs");
-  pf.sriovCapable = pf.totalVfs > 0;
   pf.vfOffset = readCapabilityField(root, path + "/sriov_offset");
   pf.vfStride = readCapabilityField(root, path + "/sriov_stride");
   pf.probesVfs = root.readNumber(path + "/sriov_drivers_autoprobe").value_or(1) != 0;
@@ -394,7 +389,7 @@ std::vector<PhysicalFunction> readPhysicalFunctions(const Root& root,
     if (auto pf = readPfIdentity(root, address, serials)) {
       pf->vfs = readVfs(root, address, wanted, details);
       readRepresentors(root, *pf);
-      if (all && !pf->netdev.empty()) {
+      if (all && !pf->netdev().empty()) {
         pf->uppers = readUppers(root, *pf);
       }
       readSettingsFromFiles(root, *pf);

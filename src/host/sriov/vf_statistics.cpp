@@ -27,11 +27,11 @@ std::map<unsigned, VfStatistics> readVfStatistics(const Root& root, const Physic
       table.emplace(vf.index, std::move(found));
     }
   }
-  if (!table.empty() || !root.isLive() || pf.netdevIndex <= 0 || pf.netdevDetached ||
+  if (!table.empty() || !root.isLive() || pf.uplink().index <= 0 || pf.netdevDetached ||
       pf.vfs.empty()) {
     return table;
   }
-  NetlinkPort port(pf.netdevIndex, false, pf.netdev + " (" + toString(pf.address) + ")",
+  NetlinkPort port(pf.uplink().index, false, pf.netdev() + " (" + toString(pf.address) + ")",
                    netlinkDeadline);
   return countedStatistics(port.readStatistics(), pf.driver);
 }

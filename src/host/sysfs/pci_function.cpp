@@ -100,15 +100,19 @@ std::vector<Netdev> readNetdevs(const Root& root, const PciAddress& function) {
   return netdevs;
 }
 
-std::string readRdmaDevice(const Root& root, const PciAddress& function) {
-  const auto names = root.list(functionPath(function) + "/infiniband");
-  return names.empty() ? std::string{} : names.front();
+std::vector<RdmaDevice> readRdmaDevices(const Root& root, const PciAddress& function) {
+  std::vector<RdmaDevice> devices;
+  for (const std::string& name : root.list(functionPath(function) + "/infiniband")) {
+    devices.push_back({name});
+  }
+  return devices;
 }
 
 LinkLayer readLinkLayer(const Root& root, const PciAddress& function) {
   const std::string path = functionPath(function);
-  if (const std::string rdma = readRdmaDevice(root, function); !rdma.empty()) {
-    const auto layer = root.readText(path + "/infiniband/" + rdma + "/ports/1/link_layer");
+  if (const auto rdma = readRdmaDevices(root, function); !rdma.empty()) {
+    const auto layer =
+        root.readText(path + "/infiniband/" + rdma.front().name + "/ports/1/link_layer");
     if (layer == "InfiniBand") {
       return LinkLayer::infiniband;
     }
@@ -195,7 +199,7 @@ int readNumaNode(const Root& root, const std::string& path) {
 
 namespace {
 
-void readIdentity(const Root& root, const std::string& path, PciFunction& function) {
+void readIdentity(const Root& root, const std::string& path, Device& function) {
   function.path = devicePath(root, function.address);
   function.vendor = readIdentifier(root, path + "/vendor");
   function.device = readIdentifier(root, path + "/device");
@@ -207,7 +211,7 @@ void readIdentity(const Root& root, const std::string& path, PciFunction& functi
   function.physicalFunction = readPfOf(root, function.address);
 }
 
-void readIsolation(const Root& root, PciFunction& function) {
+void readIsolation(const Root& root, Device& function) {
   function.iommuGroup = readIommuGroup(root, function.address);
   if (!function.iommuGroup) {
     return;
@@ -217,7 +221,7 @@ void readIsolation(const Root& root, PciFunction& function) {
 
 // Other functions on the same bus. None for a root bus, which cannot be reset
 // (pci_parent_bus_reset).
-void readBusPeers(const Root& root, PciFunction& function) {
+void readBusPeers(const Root& root, Device& function) {
   const bool onRootBus = std::ranges::count(function.path, '/') < 2;
   const std::string own = toString(function.address);
   const std::string bus = own.substr(0, own.rfind(':') + 1);
@@ -228,14 +232,14 @@ void readBusPeers(const Root& root, PciFunction& function) {
   }
 }
 
-void readReset(const Root& root, PciFunction& function) {
+void readReset(const Root& root, Device& function) {
   function.resetMethods = readResetMethods(root, functionPath(function.address));
   if (function.resetMethods && !resetsAlone(*function.resetMethods)) {
     readBusPeers(root, function);
   }
 }
 
-void readUse(const Root& root, PciFunction& function) {
+void readUse(const Root& root, Device& function) {
   function.driver = readDriver(root, function.address);
   const auto override =
       readDriverOverrides(root, {function.address}, deadlines::driverOverride).front();
@@ -255,12 +259,12 @@ void readUse(const Root& root, PciFunction& function) {
 
 }  // namespace
 
-std::optional<PciFunction> readPciFunction(const Root& root, const PciAddress& address) {
+std::optional<Device> readPciFunction(const Root& root, const PciAddress& address) {
   const std::string path = functionPath(address);
   if (!root.exists(path)) {
     return std::nullopt;
   }
-  PciFunction function;
+  Device function;
   function.address = address;
   readIdentity(root, path, function);
   readIsolation(root, function);

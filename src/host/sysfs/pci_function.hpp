@@ -34,8 +34,8 @@ std::string readDriver(const Root& root, const PciAddress& function);
 /// last; within each group sorted by interface index.
 std::vector<Netdev> readNetdevs(const Root& root, const PciAddress& function);
 
-/// First RDMA device; empty: none.
-std::string readRdmaDevice(const Root& root, const PciAddress& function);
+/// The names of the RDMA devices, without their ports.
+std::vector<RdmaDevice> readRdmaDevices(const Root& root, const PciAddress& function);
 
 /// Link layer of the RDMA device's first port, or of the netdev where there is no RDMA device.
 LinkLayer readLinkLayer(const Root& root, const PciAddress& function);
@@ -71,6 +71,6 @@ int readNumaNode(const Root& root, const std::string& path);
 
 /// The PCI function of any type at this address; nullopt when there is none. `model` stays empty:
 /// names come from libpci, which the hook does not link.
-std::optional<PciFunction> readPciFunction(const Root& root, const PciAddress& address);
+std::optional<Device> readPciFunction(const Root& root, const PciAddress& address);
 
 }  // namespace vfpass::host

@@ -61,10 +61,10 @@ void addPf(const PhysicalFunction& pf, Exposition& target) {
   const std::string address = toString(pf.address);
   target.add(families::pfInfo,
              {pf.driver, std::string(toString(pf.linkLayer)), numaLabel(pf.numaNode), address,
-              pf.netdev, pf.rdmaDevice, pf.serial},
+              pf.netdev(), pf.rdmaDevice(), pf.serial},
              std::uint64_t{1});
-  target.add(families::pfVfs, {address, pf.netdev}, std::uint64_t{pf.vfs.size()});
-  target.add(families::pfVfsLimit, {address, pf.netdev}, std::uint64_t{pf.totalVfs});
+  target.add(families::pfVfs, {address, pf.netdev()}, std::uint64_t{pf.vfs.size()});
+  target.add(families::pfVfsLimit, {address, pf.netdev()}, std::uint64_t{pf.totalVfs});
 }
 
 void addVf(const Observation& observation, const PhysicalFunction& pf, const VirtualFunction& vf,
@@ -73,7 +73,7 @@ void addVf(const Observation& observation, const PhysicalFunction& pf, const Vir
   target.add(families::vfInfo,
              {vf.driver, lease != nullptr ? lease->entry : "",
               vf.iommuGroup ? std::to_string(*vf.iommuGroup) : "", macLabel(pf, vf),
-              numaLabel(pf.numaNode), toString(vf.address), pf.netdev, vf.rdmaDevice,
+              numaLabel(pf.numaNode), toString(vf.address), pf.netdev(), vf.rdmaDevice(),
               lease != nullptr ? toString(lease->domain) : "", std::to_string(vf.index),
               vlanLabel(vf), lease != nullptr ? lease->domainName : ""},
              std::uint64_t{1});
@@ -86,9 +86,10 @@ void addStatistics(const std::map<unsigned, VfStatistics>& table, const Physical
     return;
   }
   for (const auto& [name, value] : found->second) {
-    target.add(sriovFamily(name),
-               {numaLabel(pf.numaNode), toString(vf.address), pf.netdev, std::to_string(vf.index)},
-               value);
+    target.add(
+        sriovFamily(name),
+        {numaLabel(pf.numaNode), toString(vf.address), pf.netdev(), std::to_string(vf.index)},
+        value);
   }
 }
 
@@ -107,7 +108,7 @@ void addDevices(const Observation& observation, Exposition& target) {
 
 std::string netdevOf(const Observation& observation, const PciAddress& pf) {
   const auto found = std::ranges::find(observation.pfs, pf, &PhysicalFunction::address);
-  return found == observation.pfs.end() ? std::string() : found->netdev;
+  return found == observation.pfs.end() ? std::string() : found->netdev();
 }
 
 void addCounts(const std::vector<Lease>& leases, Exposition& target) {

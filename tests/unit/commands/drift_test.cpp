@@ -20,7 +20,7 @@ class FunctionDriftTest : public testing::Test {
     lease.pfPath = "pci0000:39/0000:3a:00.0";
     lease.state = LeaseState::running;
     lease.bootId = "boot";
-    PciFunction function;
+    Device function;
     function.address = lease.device;
     function.path = lease.pfPath;
     function.driver = "vfio-pci";
@@ -73,12 +73,12 @@ TEST(PfDrift, ReportsPfWithoutWhichNoStartWorks) {
   PhysicalFunction pf;
   pf.address = lease.pf;
   pf.driver = "mlx5_core";
-  pf.netdev = "eth0";
+  pf.netdevs = {{"eth0"}};
   Inventory inventory;
   inventory.pfs = {pf};
   EXPECT_THAT(kernelDrift(lease, inventory, "boot", false), IsEmpty());
   inventory.pfs[0].driver.clear();  // a NIC is listed without its driver, too
-  inventory.pfs[0].netdev.clear();
+  inventory.pfs[0].netdevs.clear();
   EXPECT_THAT(kernelDrift(lease, inventory, "boot", false),
               ElementsAre(AllOf(HasSubstr("kernel: PF 0000:00:00.0 is bound to no driver; "),
                                 HasSubstr("bind it to its own driver"))));
@@ -93,7 +93,7 @@ TEST(AttributeDrift, LeavesOutWhatTheDriverRefused) {
   vfOf(lease).settings.trust = false;
   PhysicalFunction pf;
   pf.driver = "mlx5_core";
-  pf.netdev = "ens1f0np0";
+  pf.netdevs = {{"ens1f0np0"}};
   pf.vfs.resize(1);
   pf.vfs[0].driver = "vfio-pci";
   pf.vfs[0].settings.spoofCheck = false;
@@ -129,7 +129,7 @@ TEST(PortDrift, ReportsAFailedCardInAnyState) {
                                   HasSubstr("the driver or the firmware has failed"),
                                   HasSubstr("devlink health show pci/0000:3b:00.0"))));
   }
-  inventory.pfs[0].netdev = "ens1f0np0";
+  inventory.pfs[0].netdevs = {{"ens1f0np0"}};
   EXPECT_THAT(kernelDrift(lease, inventory, "boot", true), IsEmpty());
 }
 
@@ -200,7 +200,7 @@ class PoolDriftTest : public testing::Test {
     lease.device = *parsePciAddress("0000:01:00.2");
     PhysicalFunction pf;
     pf.address = lease.pf;
-    pf.netdev = "eth0";
+    pf.netdevs = {{"eth0"}};
     inventory.pfs = {pf};
   }
 

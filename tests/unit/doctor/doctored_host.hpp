@@ -27,19 +27,19 @@ class DoctoredHost {
     for (unsigned index = 0; index < 2; ++index) {
       const auto vf = builder.function(FunctionRole::nic, "0000:03:00." + std::to_string(index + 1),
                                        bridge, nicPort);
-      builder.topology.functions[vf].physicalFunction = pf;
+      builder.topology.functions[vf].physicalFunction = builder.topology.functions[pf].address;
       builder.topology.functions[vf].vfIndex = index;
     }
     builder.topology.functions[pf].vfCount = 2;
     gpu = builder.gpu("0000:04:00.0", bridge, gpuPort);
     unsigned group = 10;
-    for (TopologyFunction& function : builder.topology.functions) {
+    for (Device& function : builder.topology.functions) {
       function.path = toString(function.address);
       function.iommuGroup = group++;
     }
   }
 
-  TopologyFunction& function(std::size_t number) { return builder.topology.functions[number]; }
+  Device& function(std::size_t number) { return builder.topology.functions[number]; }
   void file(const std::string& name, const std::string& content) const { tree.file(name, content); }
   /// Writes a file of a function.
   void file(std::size_t number, const std::string& name, const std::string& content) {

@@ -166,7 +166,7 @@ TEST_F(NetdevHoldersTest, ReportsUnknownHolderWithoutNetdev) {
 }
 
 TEST_F(NetdevHoldersTest, AcceptsRdmaDeviceInsteadOfNetdev) {
-  function_.rdmaDevices = {"mlx5_3"};
+  function_.rdma = {{"mlx5_3"}};
   function_.linkLayer = LinkLayer::infiniband;
   EXPECT_EQ(unknown(), "");
 }
@@ -174,7 +174,7 @@ TEST_F(NetdevHoldersTest, AcceptsRdmaDeviceInsteadOfNetdev) {
 // The netdev of an Ethernet RDMA device can be in a namespace that only a descriptor in the queue
 // of a socket keeps alive.
 TEST_F(NetdevHoldersTest, RequiresNetdevOfEthernetRdmaDevice) {
-  function_.rdmaDevices = {"mlx5_3"};
+  function_.rdma = {{"mlx5_3"}};
   function_.linkLayer = LinkLayer::ethernet;
   EXPECT_THAT(unknown(), HasSubstr("has no netdev in any network namespace"));
   theirs().links = {{vfLink(), vf}};
@@ -191,9 +191,9 @@ TEST_F(NetdevHoldersTest, ReportsUnreadableNamespace) {
 TEST_F(NetdevHoldersTest, ReportsUnknownHolderWhenRdmaDevicesAreHidden) {
   ours().links = {{vfLink(), vf}};
   EXPECT_THAT(unknown(RdmaVisibility::ownNamespace), HasSubstr("netns exclusive"));
-  function_.rdmaDevices = {"mlx5_3"};
+  function_.rdma = {{"mlx5_3"}};
   EXPECT_EQ(unknown(RdmaVisibility::ownNamespace), "");
-  function_.rdmaDevices.clear();
+  function_.rdma.clear();
   survey_.namespaces.pop_back();
   EXPECT_EQ(unknown(RdmaVisibility::ownNamespace), "");
 }

@@ -23,7 +23,7 @@ class ReadFunctionTest : public testing::Test {
  protected:
   ReadFunctionTest() { folder_ = tree_.function(name, "0x030200"); }
 
-  PciFunction read() { return readPciFunction(Root(tree_.path()), address).value(); }
+  Device read() { return readPciFunction(Root(tree_.path()), address).value(); }
 
   // A disk below the function, with one partition.
   void disk() {

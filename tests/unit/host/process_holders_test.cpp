@@ -262,9 +262,10 @@ TEST_F(ProcessHoldersTest, ReadsFactsOfFunction) {
   tree_.link("sys/bus/vdpa/devices/vdpa7", folder + "/mlx5_core.eth.2/vdpa7");
   const auto function = readFunctionFacts(root_, other_);
   ASSERT_TRUE(function);
-  EXPECT_EQ(function->pf, (PciAddress{0, 1, 0, 0}));
+  EXPECT_EQ(function->physicalFunction, (PciAddress{0, 1, 0, 0}));
   EXPECT_TRUE(function->isNetwork);
-  EXPECT_THAT(function->rdmaDevices, ElementsAre("mlx5_3"));
+  EXPECT_EQ(function->rdmaDevice(), "mlx5_3");
+  EXPECT_EQ(function->rdma.size(), 1U);
   EXPECT_THAT(function->virtualDevices, ElementsAre("vDPA device vdpa7"));
   EXPECT_FALSE(isDriven(*readFunctionFacts(root_, vf_)));
   EXPECT_EQ(readFunctionFacts(root_, {0, 9, 0, 0}), std::nullopt);

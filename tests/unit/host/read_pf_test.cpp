@@ -107,13 +107,12 @@ TEST_F(ReadPfTest, ReadsPf) {
   EXPECT_EQ(pf.device, 0x101d);
   EXPECT_EQ(pf.serial, "MT1");
   EXPECT_EQ(pf.driver, "mlx5_core");
-  EXPECT_EQ(pf.netdev, "ens1f0np0");
-  EXPECT_EQ(pf.netdevIndex, 7);
-  EXPECT_TRUE(pf.netdevUp);
-  EXPECT_EQ(pf.rdmaDevice, "mlx5_0");
+  EXPECT_EQ(pf.netdev(), "ens1f0np0");
+  EXPECT_EQ(pf.uplink().index, 7);
+  EXPECT_TRUE(pf.uplink().up);
+  EXPECT_EQ(pf.rdmaDevice(), "mlx5_0");
   EXPECT_EQ(pf.linkLayer, LinkLayer::ethernet);
   EXPECT_EQ(pf.numaNode, 1);
-  EXPECT_TRUE(pf.sriovCapable);
   EXPECT_EQ(pf.totalVfs, 8U);
   EXPECT_FALSE(pf.probesVfs);
   EXPECT_THAT(pf.vfs, IsEmpty());
@@ -213,7 +212,7 @@ TEST_F(ReadPfTest, SelectsUplinkBeforeRepresentors) {
   tree_.netdev("0000:01:00.0", "eth0", 3);
   tree_.file(folder + "/net/eth0/phys_port_name", "pf0vf1\n");
   tree_.file(folder + "/net/ens1f0np0/phys_port_name", "p0\n");
-  EXPECT_EQ(read().netdev, "ens1f0np0");
+  EXPECT_EQ(read().netdev(), "ens1f0np0");
 }
 
 TEST_F(ReadPfTest, NamesRepresentorsOfItsVfs) {
@@ -361,7 +360,7 @@ TEST_F(ReadPfTest, RefusesChangesToCapturedTree) {
   tree_.pf(8);
   SystemKernel kernel(tree_.path());
   EXPECT_EQ(kernel.readPfs().size(), 1U);
-  EXPECT_EQ(kernel.readPf(pfAddress).netdev, "ens1f0np0");
+  EXPECT_EQ(kernel.readPf(pfAddress).netdev(), "ens1f0np0");
   const std::string words = "0000:01:00.0: read-only: captured tree";
   EXPECT_EQ(failure([&] { kernel.createVfs({pfAddress, 1, false}); }), words);
   EXPECT_EQ(failure([&] { kernel.removeVfs({pfAddress}); }), words);

@@ -16,7 +16,7 @@ class ResetMethodsTest : public testing::Test {
  protected:
   ResetMethodsTest() { folder_ = tree_.function("0000:02:00.0", "0x030200"); }
   void methods(const std::string& text) { tree_.file(folder_ + "/reset_method", text); }
-  PciFunction read() { return readPciFunction(Root(tree_.path()), {0, 2, 0, 0}).value(); }
+  Device read() { return readPciFunction(Root(tree_.path()), {0, 2, 0, 0}).value(); }
 
   hosts::SysfsTree tree_;
   std::string folder_;

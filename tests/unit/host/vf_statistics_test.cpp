@@ -13,8 +13,7 @@ PhysicalFunction pfWithTwoVfs() {
   PhysicalFunction pf;
   pf.address = {0, 0x3b, 0, 0};
   pf.driver = "ice";
-  pf.netdev = "lo";
-  pf.netdevIndex = 1;  // exists everywhere and has no VFs
+  pf.netdevs = {{"lo", 1}};  // exists everywhere and has no VFs
   pf.vfs.resize(2);
   pf.vfs[1].index = 1;
   return pf;
@@ -41,7 +40,7 @@ TEST(VfStatistics, IgnoresFileInsteadOfDirectory) {
 TEST(VfStatistics, AsksKernelOfRunningSystem) {
   EXPECT_TRUE(readVfStatistics(Root("/"), pfWithTwoVfs(), deadline).empty());
   PhysicalFunction gone = pfWithTwoVfs();
-  gone.netdevIndex = 0x7ffffff0;
+  gone.netdevs[0].index = 0x7ffffff0;
   EXPECT_TRUE(readVfStatistics(Root("/"), gone, deadline).empty());
 }
 

@@ -24,7 +24,7 @@ void add(const SysfsTree& tree, const std::string& path, const std::string& ueve
   tree.link("sys/bus/pci/devices/" + name, "sys/devices/" + path);
 }
 
-const TopologyFunction& at(const Topology& topology, const char* address) {
+const Device& at(const Topology& topology, const char* address) {
   const auto* found = findFunction(topology, parsePciAddress(address).value());
   if (found == nullptr) {
     throw std::runtime_error(std::string("there is no ") + address);
@@ -66,7 +66,7 @@ TEST(ReadTopology, ReadsDomainsWiderThan16BitsBehindFunction) {
   add(tree, "pci0000:00/0000:00:0e.0/pci10000:e0/10000:e0:00.0/10000:e1:00.0", nic);
   const Topology topology = read(tree);
   EXPECT_THAT(topology.problems, IsEmpty());
-  const TopologyFunction& found = at(topology, "10000:e1:00.0");
+  const Device& found = at(topology, "10000:e1:00.0");
   EXPECT_EQ(topology.hostBridges[found.hostBridge].name, "pci10000:e0");
   EXPECT_FALSE(at(topology, "10000:e0:00.0").parent);
 }
@@ -86,7 +86,7 @@ TEST(ReadTopology, ReadsPortsOfNic) {
   tree.file("sys/devices/" + path + "/net/ib0/flags", "0x1003\n");
   tree.file("sys/devices/" + path + "/sriov_totalvfs", "8\n");
   const Topology topology = read(tree);
-  const TopologyFunction& found = at(topology, "0000:01:00.0");
+  const Device& found = at(topology, "0000:01:00.0");
   EXPECT_TRUE(isPf(found));
   EXPECT_EQ(found.totalVfs, 8U);
   ASSERT_EQ(found.netdevs.size(), 1U);
@@ -106,9 +106,9 @@ TEST(ReadTopology, RelatesVfsToTheirPf) {
   tree.vf(1);
   const Topology topology = read(tree);
   EXPECT_EQ(at(topology, "0000:01:00.0").vfCount, 2U);
-  const TopologyFunction& vf = at(topology, "0000:01:00.2");
+  const Device& vf = at(topology, "0000:01:00.2");
   EXPECT_EQ(vf.vfIndex, 1U);
-  EXPECT_EQ(toString(topology.functions[vf.physicalFunction.value()].address), "0000:01:00.0");
+  EXPECT_EQ(toString(vf.physicalFunction.value()), "0000:01:00.0");
   EXPECT_FALSE(isPf(vf));
 }
 
@@ -117,10 +117,8 @@ std::string summaryOf(const Topology& topology) {
   for (const auto& function : topology.functions) {
     text << toString(function.address) << ' ' << function.vendor << ' ' << function.vfCount << ' '
          << function.totalVfs << ' ' << function.vfIndex.value_or(0) << ' '
-         << (function.physicalFunction
-                 ? toString(topology.functions[*function.physicalFunction].address)
-                 : "-")
-         << ' ' << function.iommuGroup.value_or(0) << '\n';
+         << (function.physicalFunction ? toString(*function.physicalFunction) : "-") << ' '
+         << function.iommuGroup.value_or(0) << '\n';
   }
   for (const auto& problem : topology.problems) {
     text << problem.object << ": " << problem.what << '\n';
@@ -234,7 +232,7 @@ TEST(ReadTopology, ReportsOrZeroesInvalidValues) {
   ASSERT_EQ(::mkfifo((tree.path() / folder / "sriov_offset").c_str(), 0600), 0);
   ASSERT_EQ(::mkfifo((tree.path() / folder / "class").c_str(), 0600), 0);
   const Topology topology = read(tree);
-  const TopologyFunction& found = at(topology, "0000:00:01.0");
+  const Device& found = at(topology, "0000:00:01.0");
   EXPECT_EQ(found.classCode, 0U);
   EXPECT_EQ(found.numaNode, -1);
   EXPECT_EQ(found.totalVfs, 0U);

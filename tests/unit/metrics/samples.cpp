@@ -26,8 +26,8 @@ PhysicalFunction ethernetPf() {
   pf.address = {0, 0x3b, 0, 0};
   pf.serial = "MT2116X01234";
   pf.driver = "mlx5_core";
-  pf.netdev = "ens1f0np0";
-  pf.rdmaDevice = "mlx5_0";
+  pf.netdevs = {{"ens1f0np0"}};
+  pf.rdma = {{"mlx5_0"}};
   pf.linkLayer = LinkLayer::ethernet;
   pf.numaNode = 1;
   pf.totalVfs = 8;
@@ -132,7 +132,7 @@ Observation bare() {
 Observation hostile() {
   const std::string name = "a\"b\\c\nd\x1b\xff{}\xc3\xa4";
   Observation all = full();
-  all.pfs[0].netdev = name;
+  all.pfs[0].netdevs = {{name}};
   all.pfs[0].serial = std::string(255, 'x') + "\xc3\xa4";
   all.leases->back().domainName = name;
   all.mappings = {{name, true}};

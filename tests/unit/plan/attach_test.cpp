@@ -639,7 +639,7 @@ TEST(LinkType, IsThatOfTheFunctionsPort) {
 class AttachWithoutNetdev : public AttachTest {
  protected:
   AttachWithoutNetdev() {
-    pf.netdev.clear();
+    pf.netdevs.clear();
     pf.linkLayer = LinkLayer::unknown;
     pf.classCode = 0x020000;
     input.mapping.vfs[0].pf = {};
@@ -650,7 +650,7 @@ class AttachWithoutNetdev : public AttachTest {
 };
 
 TEST_F(AttachWithoutNetdev, RequiresIpoibNetdevOnInfiniband) {
-  pf.rdmaDevice = "mlx5_0";
+  pf.rdma = {{"mlx5_0"}};
   pf.linkLayer = LinkLayer::infiniband;
   EXPECT_THAT(objection().message, HasSubstr("PF 0000:02:00.0: it has no IPoIB netdev"));
   EXPECT_THAT(objection().remedy,
@@ -659,7 +659,7 @@ TEST_F(AttachWithoutNetdev, RequiresIpoibNetdevOnInfiniband) {
 }
 
 TEST_F(AttachWithoutNetdev, AcceptsInfinibandPfWithFilesForVfs) {
-  pf.rdmaDevice = "mlx5_0";
+  pf.rdma = {{"mlx5_0"}};
   pf.linkLayer = LinkLayer::infiniband;
   pf.hasVfFiles = true;
   EXPECT_TRUE(decide().objections.empty());
@@ -682,14 +682,14 @@ TEST_F(AttachWithoutNetdev, RefusesPfAfterFirmwareError) {
 
 // mlx5 has cleared the data of such a netdev, and requests for VFs crash the kernel.
 TEST_F(AttachWithoutNetdev, RefusesPfWithDetachedNetdev) {
-  pf.netdev = "ens1f0np0";
+  pf.netdevs = {{"ens1f0np0"}};
   pf.netdevDetached = true;
   EXPECT_THAT(objection().message, HasSubstr("has a netdev that its driver has detached"));
   EXPECT_THAT(objection().remedy, HasSubstr("reboot the host"));
 }
 
 TEST_F(AttachWithoutNetdev, NamesPfThatHasTheNetdevOfSocketDirectCard) {
-  pf.rdmaDevice = "mlx5_1";
+  pf.rdma = {{"mlx5_1"}};
   pf.linkLayer = LinkLayer::ethernet;
   pf.mainPf = parsePciAddress("0000:01:00.0");
   EXPECT_THAT(objection().message, HasSubstr("because PF 0000:01:00.0 of the same Socket Direct"));

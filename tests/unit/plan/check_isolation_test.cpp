@@ -18,23 +18,24 @@ const PciAddress disk = *parsePciAddress("0000:3b:00.0");
 // The rule is the same for both kinds of device; the parameter is the device's name.
 class IsolationTest : public testing::TestWithParam<const char*> {
  protected:
-  std::vector<Objection> found() { return checkIsolation(device, terms); }
+  IsolationTest() { device.iommuGroup = 7; }
+  std::vector<Objection> found() { return checkIsolation(GetParam(), device, terms); }
 
-  DeviceIsolation device{GetParam(), 7, {}};
+  Device device;
   DeviceTerms terms;
 };
 
 TEST_P(IsolationTest, AcceptsGroupOfItsOwn) { EXPECT_THAT(found(), IsEmpty()); }
 
 TEST_P(IsolationTest, AcceptsBridgesUnlessBoundToOtherDriver) {
-  device.peers = {{port, 0x060400, "pcieport"}, {port, 0x060400, ""}};
+  device.groupPeers = {{port, 0x060400, "pcieport"}, {port, 0x060400, ""}};
   EXPECT_THAT(found(), IsEmpty());
-  device.peers = {{port, 0x060400, "shpchp"}};
+  device.groupPeers = {{port, 0x060400, "shpchp"}};
   EXPECT_THAT(found(), SizeIs(1));
 }
 
 TEST_P(IsolationTest, RefusesStrangersUnlessAllowed) {
-  device.peers = {{audio, 0x040300, ""}, {disk, 0x010802, "nvme"}};
+  device.groupPeers = {{audio, 0x040300, ""}, {disk, 0x010802, "nvme"}};
   terms.companions = {audio};
   ASSERT_THAT(found(), SizeIs(1));
   EXPECT_EQ(found()[0].message, std::string(GetParam()) +

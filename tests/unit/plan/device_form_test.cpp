@@ -111,17 +111,17 @@ TEST_F(FormTest, RefusesManagedVfWhenProbingIsOff) {
 
 TEST_F(FormTest, RefusesInterfaceFormWhenPfIsDown) {
   entry().interfaceForm = true;
-  pf().netdevUp = false;
+  pf().netdevs[0].up = false;
   const auto refused = objection();
   EXPECT_EQ(refused.code, ExitCode::refused);
   EXPECT_THAT(refused.message, HasSubstr("ens1f0np0 is down"));
-  pf().netdevUp = true;
+  pf().netdevs[0].up = true;
   EXPECT_TRUE(decide().objections.empty());
 }
 
 TEST_F(FormTest, LeavesMacAndVlanOfInterfaceToLibvirt) {
   entry().interfaceForm = true;
-  pf().netdevUp = true;
+  pf().netdevs[0].up = true;
   const auto decision = decide();
   ASSERT_TRUE(decision.objections.empty());
   const auto expectUntouched = [](const std::vector<Step>& steps) {

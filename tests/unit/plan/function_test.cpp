@@ -41,7 +41,7 @@ class FunctionTest : public testing::Test {
   static MappedFunction gpu(const std::string& name, const std::string& address) {
     return {name, *parsePciAddress(address), {"train0.yaml", 8, 5}};
   }
-  PciFunction& function() { return kernel.functions.begin()->second; }
+  Device& function() { return kernel.functions.begin()->second; }
   AttachDecision decide() {
     input.inventory = kernel.inventory();
     return planAttach(input);

@@ -122,8 +122,8 @@ TEST_F(HookTest, ReleaseLeavesMacThatVfKeeps) {
 // Before any VF is created: ib_ipoib may be missing only since the reboot.
 TEST_F(HookTest, RefusesPfWithoutIpoibNetdev) {
   pf().vfs.clear();
-  pf().netdev.clear();
-  pf().rdmaDevice = "mlx5_0";
+  pf().netdevs.clear();
+  pf().rdma = {{"mlx5_0"}};
   pf().linkLayer = LinkLayer::infiniband;
   EXPECT_THAT(objection({lease}).message, HasSubstr("PF 0000:01:00.0 has no IPoIB netdev"));
   EXPECT_THAT(objection({lease}).remedy, HasSubstr("modprobe ib_ipoib"));

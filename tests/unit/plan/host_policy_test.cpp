@@ -238,7 +238,7 @@ INSTANTIATE_TEST_SUITE_P(
                                "RDMA device rocep1s0 removed"},
                     Disruption{"eswitch",
                                [](HostInput& input) {
-                                 input.pf.netdevUp = true;
+                                 input.pf.netdevs[0].up = true;
                                  input.policy.eswitchMode = "switchdev";
                                },
                                "netdev ens1f0np0 is up and loses its link for a moment"},
@@ -308,23 +308,23 @@ INSTANTIATE_TEST_SUITE_P(
                             ExitCode::badInput, "9 VFs requested"},
                     Mistake{"netdev",
                             [](HostInput& input) {
-                              input.pf.netdev.clear();
+                              input.pf.netdevs.clear();
                               input.policy.mtu = 9000;
                             },
                             ExitCode::failed,
                             "cannot set `mtu`: it is bound to mlx5_core, but has neither netdev"},
                     Mistake{"ipoib",
                             [](HostInput& input) {
-                              input.pf.netdev.clear();
+                              input.pf.netdevs.clear();
                               input.pf.linkLayer = LinkLayer::infiniband;
-                              input.pf.rdmaDevice = "mlx5_0";
+                              input.pf.rdma = {{"mlx5_0"}};
                               input.pf.hasVfFiles = true;
                               input.policy.up = true;
                             },
                             ExitCode::failed, "has no netdev for `mtu` or `up`"},
                     Mistake{"deadCard",
                             [](HostInput& input) {
-                              input.pf.netdev.clear();
+                              input.pf.netdevs.clear();
                               input.settings.eswitchMode.reset();
                               input.policy.eswitchMode = "switchdev";
                             },

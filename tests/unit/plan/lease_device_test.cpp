@@ -19,7 +19,7 @@ class LeasePlaceTest : public testing::Test {
     lease.pfSerial = "MT1";
     vfOf(lease).index = 2;
     lease.device = added.vfs[2].address;
-    PciFunction& gpu = kernel.addFunction("0000:3a:00.0", "nvidia");
+    Device& gpu = kernel.addFunction("0000:3a:00.0", "nvidia");
     gpu.serial = "G1";
     function.part = LeasedFunction{};
     function.pf = function.device = gpu.address;
@@ -28,7 +28,7 @@ class LeasePlaceTest : public testing::Test {
   }
 
   PhysicalFunction& pf() { return kernel.pfs.begin()->second; }
-  PciFunction& gpu() { return kernel.functions.begin()->second; }
+  Device& gpu() { return kernel.functions.begin()->second; }
   std::string fault(const Lease& of) { return placeFault(kernel.inventory(), {of}, of); }
 
   fake::FakeKernel kernel;

@@ -130,7 +130,7 @@ TEST_F(ResolveNearTest, RejectsMissingGpuAndHostWithoutPfs) {
 }
 
 TEST_F(ResolveNearTest, IgnoresNicWithoutRdma) {
-  TopologyFunction& lower = machine.topology.functions[0];
+  Device& lower = machine.topology.functions[0];
   lower.rdma.clear();
   lower.vendor = 0x8086;
   lower.driver = "ice";

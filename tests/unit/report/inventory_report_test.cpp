@@ -66,7 +66,7 @@ TEST(InventoryReport, MatchesLeasesByPfAndIndex) {
 TEST(InventoryReport, EscapesNamesThatAreNotUtf8) {
   Inventory hostile = samples::inventory();
   hostile.pfs[0].model = "\xff\xfe";
-  hostile.pfs[0].netdev = "\xc2\x9b[2J";  // C1 control sequence introducer
+  hostile.pfs[0].netdevs = {{"\xc2\x9b[2J"}};  // C1 control sequence introducer
   EXPECT_EQ(pfs(hostile, {}).find('\xff'), std::string::npos);
   const std::string json = pfs(hostile, {.json = true});
   expectValid("pf-list", json);

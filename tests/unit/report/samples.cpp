@@ -36,12 +36,10 @@ PhysicalFunction ethernetPf() {
   pf.model = "MT2892 Family [ConnectX-6 Dx]";
   pf.serial = "MT2116X01234";
   pf.driver = "mlx5_core";
-  pf.netdev = "ens1f0np0";
-  pf.netdevUp = true;
-  pf.rdmaDevice = "mlx5_0";
+  pf.netdevs = {{"ens1f0np0", 0, true}};
+  pf.rdma = {{"mlx5_0"}};
   pf.linkLayer = LinkLayer::ethernet;
   pf.numaNode = 0;
-  pf.sriovCapable = true;
   pf.totalVfs = 8;
   pf.probesVfs = false;
   pf.vfs = {vf(0), vf(1), vf(2), vf(3)};
@@ -65,7 +63,6 @@ PhysicalFunction infinibandPf() {
   pf.device = 0x1021;
   pf.driver = "mlx5_core";
   pf.linkLayer = LinkLayer::infiniband;
-  pf.sriovCapable = true;
   pf.totalVfs = 1;
   VirtualFunction only = vf(0);
   only.address = {0x10000, 0xd8, 0, 2};

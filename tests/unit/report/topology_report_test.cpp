@@ -165,7 +165,7 @@ TEST(NcclTopology, FollowsTheSyntaxOfNcclsParser) {
 
 TEST(NcclTopology, RefusesMoreNodesThanNcclReads) {
   TopologyReport report = samples::topology();
-  const TopologyFunction gpu = *findFunction(report.topology, {0, 0x81, 0, 0});
+  const Device gpu = *findFunction(report.topology, {0, 0x81, 0, 0});
   for (unsigned i = 0; i < 256; ++i) {
     report.topology.functions.push_back(gpu);
     report.topology.functions.back().address = {1, static_cast<std::uint8_t>(i), 0, 0};

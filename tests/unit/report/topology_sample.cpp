@@ -14,7 +14,7 @@ void addVfs(hosts::TopologyBuilder& machine, std::size_t pf) {
     const auto parent = machine.topology.functions[pf].parent;
     const auto bridge = machine.topology.functions[pf].hostBridge;
     const auto vf = machine.function(FunctionRole::nic, toString(address), bridge, parent);
-    machine.topology.functions[vf].physicalFunction = pf;
+    machine.topology.functions[vf].physicalFunction = machine.topology.functions[pf].address;
     machine.topology.functions[vf].vfIndex = index;
     machine.topology.functions[vf].driver = "vfio-pci";
     machine.topology.functions[vf].classCode = 0x020000;
@@ -24,8 +24,7 @@ void addVfs(hosts::TopologyBuilder& machine, std::size_t pf) {
   machine.topology.functions[pf].totalVfs = 2 * vfsEach;
 }
 
-Lease leaseOf(const TopologyFunction& function, const std::string& domain,
-              const std::string& guest) {
+Lease leaseOf(const Device& function, const std::string& domain, const std::string& guest) {
   Lease lease;
   lease.domainName = domain;
   lease.domain = parseUuid("11111111-2222-4333-8444-555555555555").value();

@@ -15,7 +15,7 @@ using testing::NotNull;
 const std::vector<unsigned> allRails{0, 1, 2, 3, 4, 5, 6, 7};
 
 AddressNeeds needsOf(const TestHost& host, std::uint64_t bytes,
-                     const std::vector<Device>& devices) {
+                     const std::vector<GuestDevice>& devices) {
   DomainFacts facts;
   facts.bytes = bytes;
   return addressNeeds({host.topology, host.capacity, facts, {}, devices, {}});
@@ -32,8 +32,8 @@ TEST(AddressNeeds, AlignsWindowToLargestBarOfEachPort) {
 TEST(AddressNeeds, CountsRamAndBarsTogether) {
   const TestHost host;
   for (const std::uint64_t ram : {256UL, 512UL, 768UL}) {
-    std::vector<Device> gpus;
-    for (const Device& device : railDevices({0, 1, 2, 3})) {
+    std::vector<GuestDevice> gpus;
+    for (const GuestDevice& device : railDevices({0, 1, 2, 3})) {
       if (!device.vf) {
         gpus.push_back(device);
       }

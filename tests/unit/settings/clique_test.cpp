@@ -15,7 +15,8 @@ using testing::IsNull;
 using testing::NotNull;
 using testing::SizeIs;
 
-std::vector<Device> withCliques(std::vector<Device> devices, std::vector<unsigned> cliques) {
+std::vector<GuestDevice> withCliques(std::vector<GuestDevice> devices,
+                                     std::vector<unsigned> cliques) {
   for (std::size_t i = 0; i < cliques.size(); ++i) {
     devices[2 * i].clique = cliques[i];
   }
@@ -77,7 +78,7 @@ TEST(Clique, RejectsOtherThanNvidiaGpus) {
   const auto other = proposalFor(host, domainXml(2, 16 * gib), withCliques(railDevices({0}), {0}));
   ASSERT_THAT(other.faults, SizeIs(1));
   EXPECT_THAT(other.faults[0].what, HasSubstr("is not an NVIDIA GPU"));
-  const std::vector<Device> absent{{"gpu0", *parsePciAddress("0000:ff:00.0"), false, 0}};
+  const std::vector<GuestDevice> absent{{"gpu0", *parsePciAddress("0000:ff:00.0"), false, 0}};
   EXPECT_THAT(proposalFor(host, domainXml(2, 16 * gib), absent).faults, SizeIs(1));
 }
 

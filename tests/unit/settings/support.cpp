@@ -53,8 +53,8 @@ TestHost::TestHost(std::uint64_t barBytes) {
   capacity.nodes[0].bytes = capacity.nodes[1].bytes = 1024 * gib;
 }
 
-std::vector<Device> railDevices(const std::vector<unsigned>& rails) {
-  std::vector<Device> devices;
+std::vector<GuestDevice> railDevices(const std::vector<unsigned>& rails) {
+  std::vector<GuestDevice> devices;
   for (const unsigned rail : rails) {
     devices.push_back({"gpu" + std::to_string(rail), gpuAddress(rail)});
     devices.push_back({"rail" + std::to_string(rail), pfAddress(rail), true});
@@ -84,7 +84,7 @@ std::string domainXml(unsigned vcpus, std::uint64_t bytes, const std::string& ex
          "</domain>\n";
 }
 
-Proposal proposalFor(const TestHost& host, const std::string& xml, std::vector<Device> devices,
+Proposal proposalFor(const TestHost& host, const std::string& xml, std::vector<GuestDevice> devices,
                      const std::set<std::string>& made) {
   return propose({host.topology,
                   host.capacity,

@@ -21,7 +21,7 @@ struct TestHost {
 };
 
 /// `gpu0`, `rail0` for rail 0 (node 0) to 7 (node 1), of these rails.
-std::vector<Device> railDevices(const std::vector<unsigned>& rails);
+std::vector<GuestDevice> railDevices(const std::vector<unsigned>& rails);
 
 /// A domain as libvirt formats it: q35, UEFI, with an empty pcie-root controller. `extra` goes
 /// before `<os>`, `inCpu` into `<cpu>`.
@@ -29,7 +29,7 @@ std::string domainXml(unsigned vcpus, std::uint64_t bytes, const std::string& ex
                       const std::string& inCpu = "");
 
 /// The proposal for this domain on this host, with QEMU and libvirt of Debian 12.
-Proposal proposalFor(const TestHost& host, const std::string& xml, std::vector<Device> devices,
+Proposal proposalFor(const TestHost& host, const std::string& xml, std::vector<GuestDevice> devices,
                      const std::set<std::string>& made = {});
 
 /// The setting of this name; nullptr if there is none.

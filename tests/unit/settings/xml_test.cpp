@@ -42,7 +42,7 @@ class ProposedXml : public testing::TestWithParam<Case> {
     return domainXml(16, 256 * gib, GetParam().extra, GetParam().inCpu);
   }
 
-  [[nodiscard]] std::vector<Device> devices() const {
+  [[nodiscard]] std::vector<GuestDevice> devices() const {
     auto all = railDevices(GetParam().rails);
     for (std::size_t i = 0; i < all.size(); i += 2) {
       all[i].clique = static_cast<unsigned>(i / 2);

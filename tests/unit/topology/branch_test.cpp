@@ -25,7 +25,7 @@ TEST(Branch, OmitsPortsThatOnlyConnect) {
   const auto alone = machine.gpu("0000:05:00.0", bridge);
   static_cast<void>(machine.function(Role::other, "0000:81:00.0", empty));
   const auto branches =
-      branchesOf(machine.topology, {[](const TopologyFunction& function) {
+      branchesOf(machine.topology, {[](const Device& function) {
                    return function.role == Role::gpu || function.role == Role::nic;
                  }});
   ASSERT_EQ(branches.size(), 2U);

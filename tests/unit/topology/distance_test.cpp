@@ -75,7 +75,7 @@ TEST(Distance, MergesNestedSwitchesOfOnePexChip) {
   const auto outer =
       *machine.topology.functions[*machine.topology.functions[machine.innerUp].parent].parent;
   for (const auto& [number, subsystem] : {std::pair(outer, 0x0072), {machine.innerUp, 0x1003}}) {
-    TopologyFunction& port = machine.topology.functions[number];
+    Device& port = machine.topology.functions[number];
     port.vendor = port.subsystemVendor = 0x1000;
     port.device = 0xc030;
     port.subsystemDevice = static_cast<std::uint16_t>(subsystem);

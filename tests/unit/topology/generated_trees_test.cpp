@@ -59,7 +59,7 @@ class GeneratedHost {
 
   [[nodiscard]] bool isLeaf(std::size_t port) const {
     return std::none_of(host_.topology.functions.begin(), host_.topology.functions.end(),
-                        [port](const TopologyFunction& each) { return each.parent == port; });
+                        [port](const Device& each) { return each.parent == port; });
   }
 
   std::mt19937& random_;

@@ -66,7 +66,7 @@ TEST_P(MirrorTest, PutsEveryDeviceAloneAtSlot0OfItsPort) {
   MirroredDomain domain(host, testDomain(cellsFor(host, functions)));
   domain.attach(named(functions));
   std::set<PciAddress> places;
-  for (const TopologyFunction& function : domain.guest().functions) {
+  for (const Device& function : domain.guest().functions) {
     EXPECT_TRUE(places.insert(function.address).second) << toString(function.address);
     if (!function.entry.empty()) {
       EXPECT_EQ(function.address.slot, 0);
@@ -81,7 +81,7 @@ TEST_P(MirrorTest, GivesDevicesNumaNodeOfTheirCell) {
   const auto cells = cellsFor(host, functions);
   MirroredDomain domain(host, testDomain(cells));
   domain.attach(named(functions));
-  for (const TopologyFunction& function : domain.guest().functions) {
+  for (const Device& function : domain.guest().functions) {
     if (function.entry.empty()) {
       continue;
     }

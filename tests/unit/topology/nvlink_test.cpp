@@ -33,7 +33,7 @@ class NvlinkTest : public testing::Test {
     mapping.vm = "train0";
   }
 
-  TopologyFunction& function(std::size_t number) { return builder.topology.functions[number]; }
+  Device& function(std::size_t number) { return builder.topology.functions[number]; }
   void give(const std::vector<std::size_t>& functions) {
     for (const std::size_t number : functions) {
       mapping.functions.push_back(

@@ -111,7 +111,7 @@ TEST(Rails, IgnoresVfsOfGpus) {
   const auto bridge = machine.hostBridge("pci0000:00", 0);
   const auto gpu = machine.gpu("0000:01:00.0", bridge);
   const auto vf = machine.gpu("0000:01:00.4", bridge);
-  machine.topology.functions[vf].physicalFunction = gpu;
+  machine.topology.functions[vf].physicalFunction = machine.topology.functions[gpu].address;
   EXPECT_THAT(gpus(machine.topology), ElementsAre(gpu));
 }
 

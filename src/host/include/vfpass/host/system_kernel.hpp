@@ -43,7 +43,7 @@ class SystemKernel final : public Kernel {
   /// All PFs with what a table of VFs shows: no driver overrides and users of VFs, no upper devices
   /// and addresses of PFs.
   std::vector<PhysicalFunction> readVfTable(Serials serials = Serials::read);
-  std::optional<PciFunction> readFunction(const PciAddress& function) override;
+  std::optional<Device> readFunction(const PciAddress& function) override;
   std::map<unsigned, PciAddress> vfAddresses(const PciAddress& pf) override;
   std::vector<Holder> findHolders(const std::vector<PciAddress>& functions) override;
   void createVfs(const CreateVfs& action) override;

@@ -31,15 +31,15 @@ struct DeviceTerms {
 
 /// Problems that keep this function from being passed to any guest, regardless of its users: it is
 /// a bridge, a VF, a PF with VFs, the host's display, or not isolated. Allowances waive problems.
-std::vector<Objection> checkFunctionKind(const PciFunction& function, const DeviceTerms& terms);
+std::vector<Objection> checkFunctionKind(const Device& function, const DeviceTerms& terms);
 
 /// Problem when this function can be reset only with its bus, and other functions there do not go
 /// to the same guest: its next owner could read data left by this one. For attach; a device that is
 /// already attached stays.
-std::vector<Objection> checkReset(const PciFunction& function, const DeviceTerms& terms);
+std::vector<Objection> checkReset(const Device& function, const DeviceTerms& terms);
 
 /// Problems with its current holders. `holders` may also name other devices.
-std::vector<Objection> checkFunctionUse(const PciFunction& function, const DeviceTerms& terms,
+std::vector<Objection> checkFunctionUse(const Device& function, const DeviceTerms& terms,
                                         const std::vector<Holder>& holders);
 
 /// Problems with the leased functions among `leases` on the host as it is now: a function is

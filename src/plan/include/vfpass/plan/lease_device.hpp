@@ -23,7 +23,7 @@ const VirtualFunction* findVf(const Inventory& inventory, const Lease& lease);
 /// another serial number or another place in the PCI tree, or the VF of that index has another
 /// address. Empty: it is the same device. Serial numbers are compared only where both are known.
 std::string otherDevice(const Lease& lease, const PhysicalFunction& pf);
-std::string otherDevice(const Lease& lease, const PciFunction& function);
+std::string otherDevice(const Lease& lease, const Device& function);
 
 /// Remedy for a device of the running guest that has the lease's alias but is not its device.
 /// Anybody who can edit the domain can plug one.

@@ -20,8 +20,8 @@ struct Branch {
 
 /// Selects the part of a host to show.
 struct BranchChoice {
-  std::function<bool(const TopologyFunction&)> device;  ///< functions that are shown
-  bool mergeChips = true;                               ///< nested switches of one PEX chip are one
+  std::function<bool(const Device&)> device;  ///< functions that are shown
+  bool mergeChips = true;                     ///< nested switches of one PEX chip are one
 };
 
 /// One branch for each host bridge, by their numbers, with everything on the path to a shown

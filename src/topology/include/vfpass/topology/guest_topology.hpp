@@ -13,7 +13,7 @@ namespace vfpass::topology {
 /// slot and function, starting at 0 below pcie-root and at an expander bus's own number below that
 /// (SeaBIOS's pci_bios_init_bus_rec; edk2's PciBusDxe does the same). Contains only bridges and
 /// passed devices. A device keeps its host function's role, class, links and identity, and its
-/// TopologyFunction::entry names the mapping's entry. A VF that does not exist on the host yet is
+/// Device::entry names the mapping's entry. A VF that does not exist on the host yet is
 /// shown as its PF. Node numbers are those of guest cells, which become Processors::nodes.
 Topology guestTopology(const GuestMachine& machine, const Topology& host);
 

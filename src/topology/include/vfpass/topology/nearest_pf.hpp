@@ -19,12 +19,12 @@ std::vector<std::size_t> pfs(const Topology& topology);
 std::vector<std::size_t> rdmaPfs(const Topology& topology);
 
 /// True when a port of its RDMA devices is active, or, without an RDMA device, its netdev is up.
-bool isUsable(const TopologyFunction& pf);
+bool isUsable(const Device& pf);
 
 /// The rate that one more VF of a PF can expect, in Mbit/s: the PF's rate divided by the number of
 /// its taken VFs plus one. The rate is that of its fastest port, or of its PCI Express link if that
 /// is slower or no port reports a rate. 0: unknown.
-std::uint64_t shareOf(const TopologyFunction& pf, unsigned taken);
+std::uint64_t shareOf(const Device& pf, unsigned taken);
 
 /// A request for a PF near this function, usually a GPU. Numbers are indexes in
 /// Topology::functions.

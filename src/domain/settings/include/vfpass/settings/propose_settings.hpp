@@ -15,7 +15,7 @@
 namespace vfpass::settings {
 
 /// One entry of a mapping.
-struct Device {
+struct GuestDevice {
   std::string name;
   PciAddress function;  ///< on the host; of a VF its PF, because the VF may not exist yet
   bool vf = false;
@@ -27,7 +27,7 @@ struct Input {
   const HostCapacity& capacity;
   DomainFacts domain;
   HypervisorVersions versions;
-  std::vector<Device> devices;
+  std::vector<GuestDevice> devices;
   /// Settings that vfpass has already applied; the host resources that they use belong to this
   /// domain.
   std::set<std::string> made;
