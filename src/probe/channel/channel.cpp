@@ -1,13 +1,25 @@
 #include "channel/channel.hpp"
 
-#include <nlohmann/json.hpp>
-
-#include "channel/json_reader.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::probe {
 
 using Json = nlohmann::json;
+
+namespace {
+
+constexpr int deepestMessage = 8;
+
+const JsonSource messageSource{"the other side sent an invalid message",
+                               "run the same build of vfpass-probe on both sides"};
+
+}  // namespace
+
+Json parseMessage(std::string_view text) {
+  return parseJson(text, {largestMessage, deepestMessage}, messageSource);
+}
+
+JsonReader readerOf(const Json& message) { return JsonReader(message, messageSource); }
 
 void requireTimeLeft(const Deadline& deadline, const std::string& doing) {
   if (deadline.over()) {
@@ -27,7 +39,7 @@ Json Channel::receiveAny() {
 
 Json Channel::receive(const std::string& type) {
   Json message = receiveAny();
-  const std::string got = textMember(message, "type");
+  const std::string got = readerOf(message)["type"].requireText();
   if (got == "failed") {
     throwFailure(message);
   }
@@ -49,8 +61,9 @@ void Channel::sendFailure(const Error& error) {
 }
 
 void throwFailure(const Json& message) {
-  throw Error("the other side failed: " + printable(textMember(message, "error")),
-              printable(textMember(message, "remedy")));
+  const JsonReader failure = readerOf(message);
+  throw Error("the other side failed: " + printable(failure["error"].requireText()),
+              printable(failure["remedy"].requireText()));
 }
 
 }  // namespace vfpass::probe

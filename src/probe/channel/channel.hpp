@@ -1,14 +1,16 @@
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "vfpass/base/deadline.hpp"
 #include "vfpass/base/file_descriptor.hpp"
+#include "vfpass/base/json_reader.hpp"
 #include "vfpass/error.hpp"
 
 namespace vfpass::probe {
@@ -16,6 +18,16 @@ namespace vfpass::probe {
 /// Version of the probe's JSON output and of the protocol between two probes. Both sides must use
 /// the same version.
 constexpr int protocolVersion = 1;
+
+/// The longest message that two probes send each other, in bytes.
+constexpr std::size_t largestMessage = std::size_t{64} << 10U;
+
+/// Parses a message from another process: at most `largestMessage` bytes, 8 levels deep. Throws
+/// Error.
+nlohmann::json parseMessage(std::string_view text);
+
+/// The reader of a message or a part of one, whose errors blame the other side.
+JsonReader readerOf(const nlohmann::json& message);
 
 /// Throws Error if the deadline of the whole run has passed; `doing` names the current operation.
 void requireTimeLeft(const Deadline& deadline, const std::string& doing);

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "channel/channel.hpp"
-#include "channel/json_reader.hpp"
 #include "system/sysfs_reader.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"

@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "channel/channel.hpp"
-#include "channel/json_reader.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 

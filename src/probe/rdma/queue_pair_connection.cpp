@@ -4,7 +4,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "channel/json_reader.hpp"
+#include "vfpass/base/json_reader.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 
@@ -55,11 +55,10 @@ void requireActiveInfiniband(const ibv_port_attr& attributes, const std::string&
 constexpr std::uint32_t largest24Bits = 0xffffff;
 constexpr int largestMtu = 5;  // IBV_MTU_4096
 
-PartitionTable partitionsFromJson(const nlohmann::json& json) {
-  const nlohmann::json& keys = listMember(json, "p_keys", maxPartitions);
+PartitionTable partitionsFromJson(const JsonReader& keys) {
   PartitionTable table;
-  for (const nlohmann::json& key : keys) {
-    table.push_back(static_cast<std::uint16_t>(numberIn(key, "p_keys", UINT16_MAX)));
+  for (const JsonReader& key : keys.requireList(maxPartitions)) {
+    table.push_back(key.requireNumber<std::uint16_t>());
   }
   return table;
 }
@@ -109,18 +108,18 @@ nlohmann::json toJson(const ConnectionInfo& info) {
           {"address", info.address},      {"key", info.key}};
 }
 
-ConnectionInfo connectionFromJson(const nlohmann::json& json) {
+ConnectionInfo connectionFromJson(const JsonReader& json) {
   ConnectionInfo info;
-  info.queuePair = numberMemberAs<std::uint32_t>(json, "queue_pair", largest24Bits);
-  info.packetSequence = numberMemberAs<std::uint32_t>(json, "packet_sequence", largest24Bits);
-  info.localId = numberMemberAs<std::uint16_t>(json, "lid");
-  info.ethernet = flagMember(json, "ethernet");
-  info.globalHeader = flagMember(json, "grh_required");
-  info.partitions = partitionsFromJson(json);
-  info.mtu = numberMemberAs<int>(json, "mtu", largestMtu);
-  info.address = numberMember(json, "address");
-  info.key = numberMemberAs<std::uint32_t>(json, "key");
-  if (!parseHexBytes(textMember(json, "gid"), 0, info.gid) || info.mtu == 0) {
+  info.queuePair = json["queue_pair"].requireNumber<std::uint32_t>(largest24Bits);
+  info.packetSequence = json["packet_sequence"].requireNumber<std::uint32_t>(largest24Bits);
+  info.localId = json["lid"].requireNumber<std::uint16_t>();
+  info.ethernet = json["ethernet"].requireFlag();
+  info.globalHeader = json["grh_required"].requireFlag();
+  info.partitions = partitionsFromJson(json["p_keys"]);
+  info.mtu = json["mtu"].requireNumber<int>(largestMtu);
+  info.address = json["address"].requireNumber();
+  info.key = json["key"].requireNumber<std::uint32_t>();
+  if (!parseHexBytes(json["gid"].requireText(), 0, info.gid) || info.mtu == 0) {
     throw Error("the other side sent an invalid GID or MTU",
                 "run the same build of vfpass-probe on both sides");
   }

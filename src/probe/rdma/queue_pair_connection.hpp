@@ -8,6 +8,10 @@
 #include "rdma/partition_choice.hpp"
 #include "rdma/rdma_core.hpp"
 
+namespace vfpass {
+class JsonReader;
+}
+
 namespace vfpass::probe {
 
 /// Throws Error with the cause and its remedy unless data can be sent through this port. On
@@ -40,7 +44,7 @@ struct ConnectionInfo {
 nlohmann::json toJson(const ConnectionInfo& info);
 
 /// Throws Error for anything that toJson does not write, because the peer is not trusted.
-ConnectionInfo connectionFromJson(const nlohmann::json& json);
+ConnectionInfo connectionFromJson(const JsonReader& json);
 
 /// This side's port, as far as a path begins there.
 struct PathSource {

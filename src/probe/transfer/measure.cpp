@@ -3,7 +3,6 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "channel/json_reader.hpp"
 #include "transfer/pace.hpp"
 #include "transfer/rdma_cm_session.hpp"
 #include "transfer/side.hpp"
@@ -168,12 +167,12 @@ class Measurement {
 std::unique_ptr<RdmaCmInitiator> connectSide(Channel& channel, Side& side,
                                              const Resources& resources,
                                              const std::vector<IpAddress>& addresses,
-                                             const Json& ready) {
-  const ConnectionInfo peer = connectionFromJson(objectMember(ready, "connection"));
+                                             const JsonReader& ready) {
+  const ConnectionInfo peer = connectionFromJson(ready["connection"]);
   std::unique_ptr<RdmaCmInitiator> connection;
   if (side.settings().rdmaCm) {
-    connection = std::make_unique<RdmaCmInitiator>(
-        side, resources, addresses, objectMember(ready, "rdma_cm"), channel.deadline());
+    connection = std::make_unique<RdmaCmInitiator>(side, resources, addresses, ready["rdma_cm"],
+                                                   channel.deadline());
     side.usePeer(peer);
   } else {
     side.connect(peer);
@@ -194,7 +193,7 @@ Json runMeasurement(Channel& channel, const Settings& settings, const Resources&
                 {"addresses", toJson(addresses)}});
   Side side(Role::initiator, settings, resources);
   const Json ready = channel.receive("ready");
-  const auto rdmaCm = connectSide(channel, side, resources, addresses, ready);
+  const auto rdmaCm = connectSide(channel, side, resources, addresses, readerOf(ready));
   Measurement measurement(channel, side, limitSeconds);
   measurement.run();
 
@@ -206,16 +205,16 @@ Json runMeasurement(Channel& channel, const Settings& settings, const Resources&
   Json report = measurement.figures();
   report["settings"] = toJson(settings);
   report["memory"] = {{"initiator", side.memoryReport()},
-                      {"target", objectMember(ready, "memory")}};
+                      {"target", readerOf(ready)["memory"].requireObject().json()}};
   report["owners"] = {{"initiator", toJson(side.work())},
-                      {"target", objectMember(finished, "owner")}};
+                      {"target", readerOf(finished)["owner"].requireObject().json()}};
   if (const auto& partition = side.endpoint().partition()) {
     report["partition"] = {{"index", partition->index}, {"p_key", partitionText(partition->key)}};
   }
   if (rdmaCm) {
     report["rdma_cm"] = rdmaCm->report();
   }
-  report["passed"] = right && flagMember(finished, "passed");
+  report["passed"] = right && readerOf(finished)["passed"].requireFlag();
   return report;
 }
 

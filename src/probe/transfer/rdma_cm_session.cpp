@@ -6,7 +6,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "channel/json_reader.hpp"
+#include "channel/channel.hpp"
 #include "rdma/ip_address.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
@@ -61,22 +61,22 @@ IpAddress addressFrom(const std::string& text) {
 }
 
 /// `source` is this side's own address, which the other side has chosen from the offer.
-RdmaCmPath pathIn(const Json& description, const std::string& device,
+RdmaCmPath pathIn(const JsonReader& description, const std::string& device,
                   const std::vector<IpAddress>& offered) {
-  const IpAddress own = addressFrom(textMember(description, "source"));
+  const IpAddress own = addressFrom(description["source"].requireText());
   const bool known = std::ranges::any_of(
       offered, [&](const IpAddress& each) { return toString(each) == toString(own); });
   if (!known) {
     throw Error("the other side chose an address that this side does not have: " + toString(own),
                 "run the same build of vfpass-probe on both sides");
   }
-  return {device, own, addressFrom(textMember(description, "address"))};
+  return {device, own, addressFrom(description["address"].requireText())};
 }
 
-RdmaCmTarget targetIn(const Json& description) {
+RdmaCmTarget targetIn(const JsonReader& description) {
   constexpr std::size_t mostPrivateData = 56;
-  RdmaCmTarget target{numberMemberAs<std::uint16_t>(description, "port"),
-                      textMember(description, "token")};
+  RdmaCmTarget target{description["port"].requireNumber<std::uint16_t>(),
+                      description["token"].requireText()};
   target.token.resize(std::min(target.token.size(), mostPrivateData));
   return target;
 }
@@ -112,17 +112,17 @@ Json toJson(const std::vector<IpAddress>& addresses) {
   return list;
 }
 
-std::vector<IpAddress> addressesFromJson(const Json& message) {
+std::vector<IpAddress> addressesFromJson(const JsonReader& list) {
   std::vector<IpAddress> addresses;
-  for (const Json& each : listMember(message, "addresses", mostAddresses)) {
-    addresses.push_back(addressFrom(each.is_string() ? each.get<std::string>() : ""));
+  for (const JsonReader& each : list.requireList(mostAddresses)) {
+    addresses.push_back(addressFrom(each.textOr("")));
   }
   return addresses;
 }
 
 RdmaCmInitiator::RdmaCmInitiator(Side& side, const Resources& resources,
-                                 const std::vector<IpAddress>& offered, const Json& description,
-                                 const Deadline& deadline)
+                                 const std::vector<IpAddress>& offered,
+                                 const JsonReader& description, const Deadline& deadline)
     : path_(pathIn(description, resources.port.device, offered)),
       target_(targetIn(description)),
       connection_(

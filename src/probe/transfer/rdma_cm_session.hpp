@@ -18,14 +18,14 @@ std::vector<IpAddress> ownAddresses(const Resources& resources);
 
 /// The initiator's offer, in the message `begin`, and its reader. The reader throws Error.
 nlohmann::json toJson(const std::vector<IpAddress>& addresses);
-std::vector<IpAddress> addressesFromJson(const nlohmann::json& message);
+std::vector<IpAddress> addressesFromJson(const JsonReader& list);
 
 /// The initiator's connection to the side that described itself as RdmaCmAcceptor does.
 class RdmaCmInitiator {
  public:
   /// Connects the side's queue pair. Throws Error, also if the description contradicts `offered`.
   RdmaCmInitiator(Side& side, const Resources& resources, const std::vector<IpAddress>& offered,
-                  const nlohmann::json& description, const Deadline& deadline);
+                  const JsonReader& description, const Deadline& deadline);
 
   /// Both addresses and the port, for the report.
   [[nodiscard]] nlohmann::json report() const;

@@ -1,7 +1,6 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "channel/json_reader.hpp"
 #include "transfer/rdma_cm_session.hpp"
 #include "transfer/side.hpp"
 #include "transfer/transfer_session.hpp"
@@ -37,13 +36,13 @@ class Target {
   Json run() {
     for (;;) {
       const Json message = channel_.receiveAny();
-      const std::string type = textMember(message, "type");
+      const std::string type = readerOf(message)["type"].requireText();
       if (type == "prepare") {
-        prepare(rangeIn(message));
+        prepare(rangeIn(readerOf(message)));
       } else if (type == "check") {
-        check(rangeIn(message));
+        check(rangeIn(readerOf(message)));
       } else if (type == "finish") {
-        return finish(flagMember(message, "passed"));
+        return finish(readerOf(message)["passed"].requireFlag());
       } else if (type == "failed") {
         throwFailure(message);
       } else {
@@ -53,11 +52,11 @@ class Target {
   }
 
  private:
-  MessageRange rangeIn(const Json& message) const {
+  MessageRange rangeIn(const JsonReader& message) const {
     constexpr std::uint64_t maxCycles = std::uint64_t{1} << 32U;
     const Ring& ring = side_.source();
-    const std::uint64_t count = numberMember(message, "count", ring.slots);
-    return cycleRange(ring, numberMember(message, "cycle", maxCycles), count);
+    const std::uint64_t count = message["count"].requireNumber(ring.slots);
+    return cycleRange(ring, message["cycle"].requireNumber(maxCycles), count);
   }
 
   void connect() {
@@ -75,7 +74,7 @@ class Target {
   }
 
   static ConnectionInfo peerIn(const Json& message) {
-    return connectionFromJson(objectMember(message, "connection"));
+    return connectionFromJson(readerOf(message)["connection"]);
   }
 
   void prepare(const MessageRange& range) {
@@ -110,15 +109,15 @@ class Target {
   std::optional<RdmaCmAcceptor> rdmaCm_;
 };
 
-Settings settingsIn(const Json& begin, const std::string& token, std::uint64_t maxMemory) {
-  if (numberMember(begin, "protocol", INT32_MAX) != protocolVersion) {
+Settings settingsIn(const JsonReader& begin, const std::string& token, std::uint64_t maxMemory) {
+  if (begin["protocol"].requireNumber<int>() != protocolVersion) {
     throw Error("the other side uses another version of the protocol",
                 "run the same build of vfpass-probe on both sides");
   }
-  if (textMember(begin, "token") != token) {
+  if (begin["token"].requireText() != token) {
     throw Error("the other side has a different token", "use the same --token on both sides");
   }
-  Settings settings = settingsFromJson(objectMember(begin, "settings"));
+  Settings settings = settingsFromJson(begin["settings"]);
   // A send test has two rings. Each has at least one slot, even beyond the limit.
   if (settings.memoryLimit > maxMemory / 2) {
     throw Error("the other side requests more memory than --memory-limit allows",
@@ -135,11 +134,12 @@ Json serve(Channel& channel, const Resources& resources, const std::string& toke
   try {
     for (;;) {
       const Json message = channel.receiveAny();
-      if (textMember(message, "type") != "begin") {
+      if (readerOf(message)["type"].requireText() != "begin") {
         break;
       }
-      const Settings settings = settingsIn(message, token, maxMemory);
-      Target target(channel, settings, resources, addressesFromJson(message));
+      const Settings settings = settingsIn(readerOf(message), token, maxMemory);
+      Target target(channel, settings, resources,
+                    addressesFromJson(readerOf(message)["addresses"]));
       report["runs"].push_back(target.run());
       report["passed"] =
           report["passed"].get<bool>() && report["runs"].back()["passed"].get<bool>();

@@ -4,7 +4,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "channel/json_reader.hpp"
+#include "vfpass/base/json_reader.hpp"
 #include "vfpass/error.hpp"
 
 namespace vfpass::probe {
@@ -103,30 +103,30 @@ nlohmann::json toJson(const Settings& settings) {
           {"inject_message", settings.injection.message}};
 }
 
-Settings settingsFromJson(const nlohmann::json& json) {
+Settings settingsFromJson(const JsonReader& json) {
   Settings settings;
-  const auto* operation = std::ranges::find(operationNames, textMember(json, "operation"));
-  const auto fault = parseFault(textMember(json, "inject"));
+  const auto* operation = std::ranges::find(operationNames, json["operation"].requireText());
+  const auto fault = parseFault(json["inject"].requireText());
   require(operation != operationNames.end() && fault, "unknown operation or fault");
   settings.operation = static_cast<Operation>(operation - operationNames.begin());
-  settings.latency = flagMember(json, "latency");
-  settings.bytes = numberMember(json, "bytes", maxBytes);
-  settings.iterations = numberMember(json, "iterations", maxIterations);
+  settings.latency = json["latency"].requireFlag();
+  settings.bytes = json["bytes"].requireNumber(maxBytes);
+  settings.iterations = json["iterations"].requireNumber(maxIterations);
   settings.minimumMilliseconds =
-      numberMemberAs<std::uint32_t>(json, "minimum_milliseconds", maxMilliseconds);
+      json["minimum_milliseconds"].requireNumber<std::uint32_t>(maxMilliseconds);
   settings.sustainMilliseconds =
-      numberMemberAs<std::uint32_t>(json, "sustain_milliseconds", maxSustain);
-  settings.depth = numberMemberAs<std::uint32_t>(json, "depth", maxDepth);
-  settings.moderation = numberMemberAs<std::uint32_t>(json, "moderation", maxDepth);
-  settings.seed = numberMember(json, "seed");
-  settings.memoryLimit = numberMember(json, "memory_limit", maxMemory);
-  settings.alignment = numberMember(json, "alignment", cacheLine - 1);
-  settings.check = flagMember(json, "check");
-  settings.relaxedOrdering = flagMember(json, "relaxed_ordering");
-  settings.rdmaCm = flagMember(json, "rdma_cm");
-  settings.initiatorOnGpu = flagMember(json, "initiator_on_gpu");
-  settings.targetOnGpu = flagMember(json, "target_on_gpu");
-  settings.injection = {*fault, numberMember(json, "inject_message", maxIterations)};
+      json["sustain_milliseconds"].requireNumber<std::uint32_t>(maxSustain);
+  settings.depth = json["depth"].requireNumber<std::uint32_t>(maxDepth);
+  settings.moderation = json["moderation"].requireNumber<std::uint32_t>(maxDepth);
+  settings.seed = json["seed"].requireNumber();
+  settings.memoryLimit = json["memory_limit"].requireNumber(maxMemory);
+  settings.alignment = json["alignment"].requireNumber(cacheLine - 1);
+  settings.check = json["check"].requireFlag();
+  settings.relaxedOrdering = json["relaxed_ordering"].requireFlag();
+  settings.rdmaCm = json["rdma_cm"].requireFlag();
+  settings.initiatorOnGpu = json["initiator_on_gpu"].requireFlag();
+  settings.targetOnGpu = json["target_on_gpu"].requireFlag();
+  settings.injection = {*fault, json["inject_message"].requireNumber(maxIterations)};
   validate(settings);
   return settings;
 }

@@ -8,6 +8,10 @@
 
 #include "transfer/fault.hpp"
 
+namespace vfpass {
+class JsonReader;
+}
+
 namespace vfpass::probe {
 
 enum class Operation { write, read, send };
@@ -43,7 +47,7 @@ std::uint32_t moderationOf(const Settings& settings);
 nlohmann::json toJson(const Settings& settings);
 
 /// Reads what toJson wrote. Throws Error, also for what validate refuses.
-Settings settingsFromJson(const nlohmann::json& json);
+Settings settingsFromJson(const JsonReader& json);
 
 /// Throws Error (bad usage) for settings that cannot be run.
 void validate(const Settings& settings);

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "channel/json_reader.hpp"
+#include "channel/channel.hpp"
 #include "rdma/queue_pair_connection.hpp"
 #include "transfer/transfer_settings.hpp"
 #include "vfpass/error.hpp"
@@ -21,13 +21,17 @@ TEST(Message, IsBoundedInSizeAndDepth) {
 
 TEST(Message, RefusesMembersOfWrongType) {
   const Json message = Json::parse(R"({"number": 5, "text": "a", "flag": true})");
-  EXPECT_EQ(numberMember(message, "number"), 5U);
-  EXPECT_THROW(numberMember(message, "number", 4), Error);
-  EXPECT_THROW(numberMember(Json::parse(R"({"number":-5})"), "number"), Error);
-  EXPECT_THROW(numberMember(Json::parse(R"({"number":1.5})"), "number"), Error);
-  EXPECT_THROW(textMember(message, "number"), Error);
-  EXPECT_THROW(flagMember(message, "absent"), Error);
-  EXPECT_THROW(flagMember(Json::array(), "flag"), Error);
+  const JsonReader reader = readerOf(message);
+  const auto numberIn = [](const char* text) {
+    return readerOf(Json::parse(text))["number"].requireNumber();
+  };
+  EXPECT_EQ(reader["number"].requireNumber(), 5U);
+  EXPECT_THROW(static_cast<void>(reader["number"].requireNumber(4U)), Error);
+  EXPECT_THROW(numberIn(R"({"number":-5})"), Error);
+  EXPECT_THROW(numberIn(R"({"number":1.5})"), Error);
+  EXPECT_THROW(static_cast<void>(reader["number"].requireText()), Error);
+  EXPECT_THROW(static_cast<void>(reader["absent"].requireFlag()), Error);
+  EXPECT_THROW(static_cast<void>(readerOf(Json::array())["flag"].requireFlag()), Error);
 }
 
 ConnectionInfo sampleConnection() {
@@ -47,7 +51,7 @@ ConnectionInfo sampleConnection() {
 
 TEST(Connection, RoundTripsThroughJson) {
   const ConnectionInfo info = sampleConnection();
-  const ConnectionInfo read = connectionFromJson(Json::parse(toJson(info).dump()));
+  const ConnectionInfo read = connectionFromJson(readerOf(Json::parse(toJson(info).dump())));
   EXPECT_EQ(read.queuePair, info.queuePair);
   EXPECT_EQ(read.gid, info.gid);
   EXPECT_EQ(read.mtu, info.mtu);
@@ -78,7 +82,8 @@ TEST(Connection, RefusesInvalidMembers) {
                                                  {"address", -1}}) {
     Json bad = good;
     bad[name] = value;
-    EXPECT_THROW(connectionFromJson(Json::parse(bad.dump())), Error) << name << " " << value;
+    EXPECT_THROW(connectionFromJson(readerOf(Json::parse(bad.dump()))), Error)
+        << name << " " << value;
   }
 }
 
@@ -89,7 +94,7 @@ TEST(Settings, RoundTripThroughJson) {
   settings.injection = {Fault::stale, 9};
   settings.targetOnGpu = true;
   settings.rdmaCm = true;
-  const Settings read = settingsFromJson(Json::parse(toJson(settings).dump()));
+  const Settings read = settingsFromJson(readerOf(Json::parse(toJson(settings).dump())));
   EXPECT_EQ(toJson(read), toJson(settings));
 }
 
@@ -97,7 +102,7 @@ TEST(Settings, RefuseInvalidValues) {
   const auto refused = [](auto change) {
     Settings settings;
     change(settings);
-    EXPECT_THROW(settingsFromJson(Json::parse(toJson(settings).dump())), Error);
+    EXPECT_THROW(settingsFromJson(readerOf(Json::parse(toJson(settings).dump()))), Error);
   };
   refused([](Settings& settings) { settings.bytes = 1; });
   refused([](Settings& settings) { settings.bytes = (16U << 20U) + 1; });

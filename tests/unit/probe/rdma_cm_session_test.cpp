@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "channel/channel.hpp"
 #include "vfpass/error.hpp"
 
 namespace vfpass::probe {
@@ -12,7 +13,7 @@ namespace {
 using Json = nlohmann::json;
 
 std::string roundTrip(const Json& addresses) {
-  return toJson(addressesFromJson({{"addresses", addresses}})).dump();
+  return toJson(addressesFromJson(readerOf(addresses))).dump();
 }
 
 TEST(RdmaCmOffer, RoundTripsThroughJson) {
@@ -26,7 +27,7 @@ TEST(RdmaCmOffer, RefusesWhatIsNoListOfAddresses) {
         Json::array({"10.99.0.1/99"}), Json(std::vector<std::string>(65, "::2"))}) {
     EXPECT_THROW(roundTrip(each), Error) << each;
   }
-  EXPECT_THROW(addressesFromJson(Json::object()), Error);
+  EXPECT_THROW(addressesFromJson(readerOf(Json::object())["addresses"]), Error);
 }
 
 TEST(RdmaCmOwnAddresses, AreTheGivenOneOrThoseOfThePort) {
