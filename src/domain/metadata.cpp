@@ -65,13 +65,16 @@ Uuid ownerOf(pugi::xml_node metadata) {
   return *uuid;
 }
 
+// Of a lease, with the errors of badMetadata().
+const JsonSource leaseSource{"a lease", {}, ExitCode::badInput};
+
 // Calls `read()`, whose input is untrusted.
 template <typename Read>
 auto readUntrusted(Read read) {
   try {
     return read();
-  } catch (const model::RecordRefused& refused) {
-    throw badMetadata("a lease: " + printable(refused.what()));
+  } catch (const JsonRefused& refused) {
+    throw badJson(leaseSource, refused.what());
   }
 }
 
@@ -102,7 +105,8 @@ Json leaseJson(pugi::xml_node lease, bool isFirst) {
 }
 
 Lease readLease(pugi::xml_node node, bool isFirst) {
-  Lease lease = readUntrusted([&] { return model::decodeTerms(leaseJson(node, isFirst)); });
+  const Json json = readUntrusted([&] { return leaseJson(node, isFirst); });
+  Lease lease = readUntrusted([&] { return model::decodeTerms(JsonReader(json, leaseSource)); });
   if (lease.edits.size() > maxEdits) {
     throw badMetadata("a lease has more than " + std::to_string(maxEdits) + " domain settings");
   }
@@ -120,7 +124,7 @@ std::vector<pugi::xml_node> leasesIn(pugi::xml_node metadata) {
   return leases;
 }
 
-void addEdit(std::vector<RecordedEdit>& edits, const Json& json, Container container) {
+void addEdit(std::vector<RecordedEdit>& edits, const JsonReader& json, Container container) {
   const DomainEdit edit = readUntrusted([&] { return model::decodeEdit(json); });
   requireElements(edit);
   edits.push_back({edit, container});
@@ -139,7 +143,10 @@ void attempt(Read read) {
 void addEditsOfVersion1(pugi::xml_node lease, std::vector<RecordedEdit>& edits) {
   for (const auto node : lease) {
     if (isOurChild(node, "setting") && edits.size() < maxEdits) {
-      attempt([&] { addEdit(edits, editOfVersion1(node), readContainer(node)); });
+      attempt([&] {
+        const Json edit = editOfVersion1(node);
+        addEdit(edits, JsonReader(edit, leaseSource), readContainer(node));
+      });
     }
   }
 }
@@ -147,8 +154,7 @@ void addEditsOfVersion1(pugi::xml_node lease, std::vector<RecordedEdit>& edits) 
 void addEdits(pugi::xml_node lease, const Containers& containers,
               std::vector<RecordedEdit>& edits) {
   const Json json = readUntrusted([&] { return model::parseRecord(lease.child_value()); });
-  const Json members = json.is_object() ? json.value("edits", Json()) : Json();
-  for (const Json& member : members) {
+  for (const JsonReader& member : JsonReader(json, leaseSource)["edits"].listOrEmpty()) {
     if (edits.size() < maxEdits) {
       attempt([&] {
         addEdit(edits, member, Container::absent);

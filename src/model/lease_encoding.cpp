@@ -6,7 +6,7 @@ namespace vfpass::model {
 
 std::string encodeLease(const Lease& lease) { return encode(lease).dump(); }
 
-Lease decodeLease(const Json& json) { return decode<Lease>(json); }
+Lease decodeLease(const JsonReader& json) { return decode<Lease>(json); }
 
 std::string encodeTerms(const Lease& lease) {
   constexpr int oneLine = -1;
@@ -17,7 +17,7 @@ std::string encodeTerms(const Lease& lease) {
   return writer.take().dump(oneLine, ' ', ascii);
 }
 
-Lease decodeTerms(const Json& json) {
+Lease decodeTerms(const JsonReader& json) {
   ObjectReader reader(json);
   Lease lease;
   terms(reader, lease);
@@ -25,6 +25,6 @@ Lease decodeTerms(const Json& json) {
   return lease;
 }
 
-DomainEdit decodeEdit(const Json& json) { return decode<DomainEdit>(json); }
+DomainEdit decodeEdit(const JsonReader& json) { return decode<DomainEdit>(json); }
 
 }  // namespace vfpass::model

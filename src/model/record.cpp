@@ -1,9 +1,7 @@
 #include "vfpass/model/record.hpp"
 
-#include "vfpass/base/bounded_read.hpp"
 #include "vfpass/base/driver_name.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/error.hpp"
 
 namespace vfpass::model {
 namespace {
@@ -20,23 +18,19 @@ bool isUtf8(const std::string& text) {
   }
 }
 
-std::string decodeHex(const Json& json) {
+std::string decodeHex(const JsonReader& json) {
   ObjectReader reader(json);
   std::string hex;
   reader("hex", hex);
   reader.refuseUnknownMembers();
   std::vector<std::uint8_t> bytes(hex.size() / 2);
   if (hex.size() % 2 != 0 || !parseHexBytes(hex, 0, bytes)) {
-    throwUnknownRecord("bytes are not hexadecimal");
+    json.refuse("bytes are not hexadecimal");
   }
   return {bytes.begin(), bytes.end()};
 }
 
 }  // namespace
-
-void throwUnknownRecord(const std::string& what) { throw RecordRefused(what, false); }
-
-void throwDamagedRecord(const std::string& what) { throw RecordRefused(what, true); }
 
 Json encodeText(const std::string& text) {
   if (isUtf8(text)) {
@@ -46,48 +40,15 @@ Json encodeText(const std::string& text) {
   return Json::object({{"hex", hexBytes(bytes, "")}});
 }
 
-std::string decodeText(const Json& json) {
-  if (json.is_object()) {
-    return decodeHex(json);
-  }
-  if (!json.is_string()) {
-    throwUnknownRecord("expected text");
-  }
-  return json.get<std::string>();
+std::string decodeText(const JsonReader& json) {
+  return json.json().is_object() ? decodeHex(json) : json.requireText();
 }
 
-std::uint64_t decodeNumber(const Json& json, std::uint64_t maximum) {
-  if (!json.is_number_unsigned() || json.get<std::uint64_t>() > maximum) {
-    throwUnknownRecord("expected a number up to " + std::to_string(maximum));
-  }
-  return json.get<std::uint64_t>();
-}
+Json parseRecord(std::string_view text) { return parseBoundedJson(text, recordLimits); }
 
-bool decodeBool(const Json& json) {
-  if (!json.is_boolean()) {
-    throwUnknownRecord("expected true or false");
-  }
-  return json.get<bool>();
-}
-
-Json parseRecord(std::string_view text) {
-  try {
-    return parseBoundedJson(text, recordLimits);
-  } catch (const JsonRefused& reason) {
-    throwDamagedRecord(reason.what());
-  }
-}
-
-ObjectReader::ObjectReader(const Json& object) : object_(object) {
-  if (!object.is_object()) {
-    throwUnknownRecord("expected an object");
-  }
-}
-
-const Json* ObjectReader::find(const char* name) {
+JsonReader ObjectReader::find(const char* name) {
   known_.insert(name);
-  const auto member = object_.find(name);
-  return member == object_.end() ? nullptr : &*member;
+  return object_[name];
 }
 
 void ObjectWriter::driver(const char* name, const std::string& value) {
@@ -101,14 +62,14 @@ void ObjectWriter::driver(const char* name, const std::string& value) {
 void ObjectReader::driver(const char* name, std::string& value) {
   (*this)(name, value);
   if (!value.empty() && !isDriverName(value)) {
-    throwDamagedRecord("member '" + std::string(name) + "' is not a valid driver name");
+    throw JsonRefused("member '" + std::string(name) + "' is not a valid driver name");
   }
 }
 
 void ObjectReader::refuseUnknownMembers() const {
-  for (const auto& [name, value] : object_.items()) {
-    if (!known_.contains(name)) {
-      throwUnknownRecord("unknown member '" + name + "'");
+  for (const auto& [name, value] : object_.json().items()) {
+    if (!known_.contains(name) && !object_.source().allowsUnknownMembers) {
+      object_.refuse("unknown member '" + name + "'");
     }
   }
 }

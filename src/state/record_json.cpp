@@ -8,25 +8,7 @@
 #include "vfpass/model/lease_encoding.hpp"
 #include "vfpass/model/lease_fields.hpp"
 
-// One list of members per action, used for both writing and reading so that they always agree. The
-// names are the stored format: changing one needs a migration (schema.cpp).
-
 namespace vfpass::model {
-
-template <typename Archive>
-void fields(Archive& archive, CreateVfs& action) {
-  archive("pf", action.pf);
-  archive("count", action.count);
-  archive("probe", action.probe);
-  archive("autoprobe", action.autoprobe);
-  archive("lag-device-pf", action.lagDevicePf);
-}
-
-template <typename Archive>
-void fields(Archive& archive, RemoveVfs& action) {
-  archive("pf", action.pf);
-  archive("autoprobe", action.autoprobe);
-}
 
 template <typename Archive>
 void fields(Archive& archive, VfChange& change) {
@@ -36,101 +18,11 @@ void fields(Archive& archive, VfChange& change) {
 }
 
 template <typename Archive>
-void fields(Archive& archive, ConfigureVfs& action) {
-  archive("pf", action.pf);
-  archive("vfs", action.vfs);
-  archive("otherwise", action.otherwise);
-}
-
-template <typename Archive>
-void fields(Archive& archive, BindDriver& action) {
-  archive("function", action.function);
-  archive.driver("driver", action.driver);
-  archive.driver("driver-override", action.driverOverride);
-}
-
-template <typename Archive>
-void fields(Archive& archive, ResetFunction& action) {
-  archive("function", action.function);
-}
-
-template <typename Archive>
-void fields(Archive& archive, RecordLease& action) {
-  archive("lease", action.lease);
-}
-
-template <typename Archive>
-void fields(Archive& archive, DropLease& action) {
-  archive("domain", action.domain);
-  archive("vf-name", action.entry);
-  archive("generation", action.generation);
-  archive("pf", action.pf);
-}
-
-template <typename Archive>
-void fields(Archive& archive, EditDomain& action) {
-  archive("domain", action.domain);
-  archive("leases", action.leases);
-}
-
-template <typename Archive>
-void fields(Archive& archive, EditLiveMetadata& action) {
-  archive("domain", action.domain);
-  archive("leases", action.leases);
-}
-
-template <typename Archive>
-void fields(Archive& archive, PlugDevice& action) {
-  archive("lease", action.lease);
-}
-
-template <typename Archive>
-void fields(Archive& archive, UnplugDevice& action) {
-  archive("lease", action.lease);
-}
-
-template <typename Archive>
-void fields(Archive& archive, SetEswitchMode& action) {
-  archive("pf", action.pf);
-  archive("mode", action.mode);
-}
-
-template <typename Archive>
-void fields(Archive& archive, SetMtu& action) {
-  archive("pf", action.pf);
-  archive("mtu", action.mtu);
-}
-
-template <typename Archive>
-void fields(Archive& archive, SetLinkUp& action) {
-  archive("pf", action.pf);
-  archive("up", action.up);
-}
-
-template <typename Archive>
-void fields(Archive& archive, AddSoftRoceLink& action) {
-  archive("name", action.name);
-  archive("netdev", action.netdev);
-}
-
-template <typename Archive>
-void fields(Archive& archive, RemoveSoftRoceLink& action) {
-  archive("name", action.name);
-  archive("netdev", action.netdev);
-  archive("number", action.number);
-}
-
-template <typename Archive>
-void fields(Archive& archive, RecordSoftRoce& action) {
-  archive("name", action.record.name);
-  archive("netdev", action.record.netdev);
-  archive("number", action.record.number);
-  archive("boot-id", action.record.bootId);
-}
-
-template <typename Archive>
-void fields(Archive& archive, ForgetSoftRoce& action) {
-  archive("name", action.name);
+void fields(Archive& archive, SoftRoceRecord& record) {
+  archive("name", record.name);
+  archive("netdev", record.netdev);
+  archive("number", record.number);
+  archive("boot-id", record.bootId);
 }
 
 }  // namespace vfpass::model
@@ -138,103 +30,173 @@ void fields(Archive& archive, ForgetSoftRoce& action) {
 namespace vfpass::state {
 namespace {
 
-template <typename Kind>
-struct StoredKind {
+template <typename Kind, typename Value>
+struct Member {
+  using Action = Kind;
   const char* name;
+  Value Kind::*value;
+
+  template <typename Archive>
+  void visit(Archive& archive, Kind& action) const {
+    archive(name, action.*value);
+  }
 };
 
-// The stored names of the kinds.
-constexpr std::tuple storedKinds{StoredKind<CreateVfs>{"create-vfs"},
-                                 StoredKind<RemoveVfs>{"remove-vfs"},
-                                 StoredKind<ConfigureVfs>{"configure-vfs"},
-                                 StoredKind<BindDriver>{"bind-driver"},
-                                 StoredKind<ResetFunction>{"reset-function"},
-                                 StoredKind<RecordLease>{"record-lease"},
-                                 StoredKind<DropLease>{"drop-lease"},
-                                 StoredKind<EditDomain>{"edit-domain"},
-                                 StoredKind<EditLiveMetadata>{"edit-live-metadata"},
-                                 StoredKind<PlugDevice>{"plug-device"},
-                                 StoredKind<UnplugDevice>{"unplug-device"},
-                                 StoredKind<SetEswitchMode>{"set-eswitch-mode"},
-                                 StoredKind<SetMtu>{"set-mtu"},
-                                 StoredKind<SetLinkUp>{"set-link-up"},
-                                 StoredKind<AddSoftRoceLink>{"add-soft-roce-link"},
-                                 StoredKind<RemoveSoftRoceLink>{"remove-soft-roce-link"},
-                                 StoredKind<RecordSoftRoce>{"record-soft-roce"},
-                                 StoredKind<ForgetSoftRoce>{"forget-soft-roce"}};
+template <typename Kind, typename Value>
+Member(const char*, Value Kind::*) -> Member<Kind, Value>;
+
+/// A member that is the name of a driver.
+template <typename Kind>
+struct DriverMember {
+  using Action = Kind;
+  const char* name;
+  std::string Kind::*value;
+
+  template <typename Archive>
+  void visit(Archive& archive, Kind& action) const {
+    archive.driver(name, action.*value);
+  }
+};
 
 template <typename Kind>
-constexpr const char* kindName = std::get<StoredKind<Kind>>(storedKinds).name;
+DriverMember(const char*, std::string Kind::*) -> DriverMember<Kind>;
 
-model::Json encodeAction(const Action& action) {
-  return std::visit(
-      [](const auto& kind) {
-        model::ObjectWriter writer;
-        auto copy = kind;
-        writer("do", std::string(kindName<std::decay_t<decltype(kind)>>));
-        fields(writer, copy);
-        return writer.take();
-      },
-      action);
+/// A member whose own members are stored in its place.
+template <typename Kind, typename Value>
+struct InlineMember {
+  using Action = Kind;
+  Value Kind::*value;
+
+  template <typename Archive>
+  void visit(Archive& archive, Kind& action) const {
+    fields(archive, action.*value);
+  }
+};
+
+template <typename Kind, typename Value>
+InlineMember(Value Kind::*) -> InlineMember<Kind, Value>;
+
+/// How one kind of action is stored.
+template <typename Kind, typename... Members>
+struct Stored {
+  const char* name;
+  std::tuple<Members...> members;
+};
+
+template <typename First, typename... Others>
+constexpr auto stored(const char* name, First first, Others... others) {
+  return Stored<typename First::Action, First, Others...>{name, {first, others...}};
 }
 
-/// Reads the rest of the object into `action` if it is of this kind.
-template <typename Kind>
-bool decodeKind(const std::string& name, model::ObjectReader& reader, Action& action) {
-  if (name != kindName<Kind>) {
+// Every kind, for both writing and reading so that they always agree. The names are the stored
+// format: changing one needs a migration (schema.cpp).
+constexpr std::tuple storedKinds{
+    stored("create-vfs", Member{"pf", &CreateVfs::pf}, Member{"count", &CreateVfs::count},
+           Member{"probe", &CreateVfs::probe}, Member{"autoprobe", &CreateVfs::autoprobe},
+           Member{"lag-device-pf", &CreateVfs::lagDevicePf}),
+    stored("remove-vfs", Member{"pf", &RemoveVfs::pf}, Member{"autoprobe", &RemoveVfs::autoprobe}),
+    stored("configure-vfs", Member{"pf", &ConfigureVfs::pf}, Member{"vfs", &ConfigureVfs::vfs},
+           Member{"otherwise", &ConfigureVfs::otherwise}),
+    stored("bind-driver", Member{"function", &BindDriver::function},
+           DriverMember{"driver", &BindDriver::driver},
+           DriverMember{"driver-override", &BindDriver::driverOverride}),
+    stored("reset-function", Member{"function", &ResetFunction::function}),
+    stored("record-lease", Member{"lease", &RecordLease::lease}),
+    stored("drop-lease", Member{"domain", &DropLease::domain}, Member{"vf-name", &DropLease::entry},
+           Member{"generation", &DropLease::generation}, Member{"pf", &DropLease::pf}),
+    stored("edit-domain", Member{"domain", &EditDomain::domain},
+           Member{"leases", &EditDomain::leases}),
+    stored("edit-live-metadata", Member{"domain", &EditLiveMetadata::domain},
+           Member{"leases", &EditLiveMetadata::leases}),
+    stored("plug-device", Member{"lease", &PlugDevice::lease}),
+    stored("unplug-device", Member{"lease", &UnplugDevice::lease}),
+    stored("set-eswitch-mode", Member{"pf", &SetEswitchMode::pf},
+           Member{"mode", &SetEswitchMode::mode}),
+    stored("set-mtu", Member{"pf", &SetMtu::pf}, Member{"mtu", &SetMtu::mtu}),
+    stored("set-link-up", Member{"pf", &SetLinkUp::pf}, Member{"up", &SetLinkUp::up}),
+    stored("add-soft-roce-link", Member{"name", &AddSoftRoceLink::name},
+           Member{"netdev", &AddSoftRoceLink::netdev}),
+    stored("remove-soft-roce-link", Member{"name", &RemoveSoftRoceLink::name},
+           Member{"netdev", &RemoveSoftRoceLink::netdev},
+           Member{"number", &RemoveSoftRoceLink::number}),
+    stored("record-soft-roce", InlineMember{&RecordSoftRoce::record}),
+    stored("forget-soft-roce", Member{"name", &ForgetSoftRoce::name})};
+
+static_assert(std::tuple_size_v<decltype(storedKinds)> == std::variant_size_v<Action>);
+
+template <typename Archive, typename Kind, typename... Members>
+void visitMembers(Archive& archive, const Stored<Kind, Members...>& stored, Kind& action) {
+  std::apply([&](const auto&... member) { (member.visit(archive, action), ...); }, stored.members);
+}
+
+template <typename Kind, typename... Members>
+bool encodeKind(const Stored<Kind, Members...>& stored, const Action& action,
+                model::ObjectWriter& writer) {
+  const Kind* kind = std::get_if<Kind>(&action);
+  if (kind == nullptr) {
     return false;
   }
-  Kind kind;
-  fields(reader, kind);
-  action = std::move(kind);
+  writer("do", std::string(stored.name));
+  Kind copy = *kind;  // members are visited by readers and writers
+  visitMembers(writer, stored, copy);
   return true;
 }
 
-template <typename... Kinds>
-bool decodeAnyKind(const std::string& name, model::ObjectReader& reader,
-                   std::variant<Kinds...>& action) {
-  return (decodeKind<Kinds>(name, reader, action) || ...);
+/// Reads the rest of the object into `action` if it is of this kind.
+template <typename Kind, typename... Members>
+bool decodeKind(const Stored<Kind, Members...>& stored, const std::string& name,
+                model::ObjectReader& reader, Action& action) {
+  if (name != stored.name) {
+    return false;
+  }
+  visitMembers(reader, stored, action.emplace<Kind>());
+  return true;
 }
+
+model::Json encodeAction(const Action& action) {
+  model::ObjectWriter writer;
+  std::apply([&](const auto&... kind) { (encodeKind(kind, action, writer) || ...); }, storedKinds);
+  return writer.take();
+}
+
+Action decodeAction(const JsonReader& json) {
+  model::ObjectReader reader(json);
+  std::string name;
+  reader("do", name);
+  Action action;
+  const auto decode = [&](const auto&... kind) {
+    return (decodeKind(kind, name, reader, action) || ...);
+  };
+  if (!std::apply(decode, storedKinds)) {
+    json.refuse("unknown action '" + name + "'");
+  }
+  reader.refuseUnknownMembers();
+  return action;
+}
+
+const JsonSource recordSource{"state database: this vfpass does not understand a record",
+                              "a newer vfpass wrote it; reinstall that version and run `vfpass "
+                              "recover` before you downgrade"};
 
 // Reads one record. Throws CorruptDatabase if it is damaged, and otherwise Error if `read` refuses
 // it.
 template <typename Read>
 auto readRecord(std::string_view text, Read read) {
   try {
-    return read(model::parseRecord(text));
-  } catch (const model::RecordRefused& refused) {
-    if (refused.isDamaged) {
-      throw CorruptDatabase("state database: damaged record: " + printable(refused.what()));
-    }
-    throwUnknownRecord(refused.what());
+    const model::Json json = model::parseRecord(text);
+    return read(JsonReader(json, recordSource));
+  } catch (const JsonRefused& refused) {
+    throw CorruptDatabase("state database: damaged record: " + printable(refused.what()));
   }
-}
-
-Action decodeAction(const model::Json& json) {
-  model::ObjectReader reader(json);
-  std::string kind;
-  reader("do", kind);
-  Action action;
-  if (!decodeAnyKind(kind, reader, action)) {
-    model::throwUnknownRecord("unknown action '" + kind + "'");
-  }
-  reader.refuseUnknownMembers();
-  return action;
 }
 
 }  // namespace
 
-void throwUnknownRecord(const std::string& what) {
-  throw Error("state database: this vfpass does not understand a record: " + printable(what),
-              "a newer vfpass wrote it; reinstall that version and run `vfpass recover` before you "
-              "downgrade");
-}
+void throwUnknownRecord(const std::string& what) { throw badJson(recordSource, what); }
 
 std::string leaseToJson(const Lease& lease) { return model::encodeLease(lease); }
 
-Lease leaseFromJson(std::string_view text) {
-  return readRecord(text, [](const model::Json& json) { return model::decodeLease(json); });
-}
+Lease leaseFromJson(std::string_view text) { return readRecord(text, model::decodeLease); }
 
 std::string actionToJson(const Action& action) { return encodeAction(action).dump(); }
 
@@ -249,12 +211,12 @@ std::string actionsToJson(const std::vector<Action>& actions) {
 }
 
 std::vector<Action> actionsFromJson(std::string_view text) {
-  return readRecord(text, [](const model::Json& array) {
-    if (!array.is_array()) {
-      model::throwUnknownRecord("expected a list of actions");
+  return readRecord(text, [](const JsonReader& list) {
+    if (!list.json().is_array()) {
+      list.refuseType("a list of actions");
     }
     std::vector<Action> actions;
-    for (const model::Json& element : array) {
+    for (const JsonReader& element : list.requireList()) {
       actions.push_back(decodeAction(element));
     }
     return actions;

@@ -6,12 +6,12 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <vector>
 
+#include "vfpass/base/json_reader.hpp"
 #include "vfpass/identifiers.hpp"
 #include "vfpass/lease.hpp"
 #include "vfpass/mapping.hpp"
@@ -23,33 +23,15 @@ namespace vfpass::model {
 
 using Json = nlohmann::json;
 
-/// Why a record cannot be read, as a phrase for the error of whoever stores it. Quotes values of
-/// the record unescaped.
-class RecordRefused : public std::runtime_error {
- public:
-  /// `damaged`: no version of vfpass writes this. Otherwise another version may have written it:
-  /// unknown or missing members, or an unknown value.
-  RecordRefused(const std::string& what, bool damaged)
-      : std::runtime_error(what), isDamaged(damaged) {}
-
-  const bool isDamaged;
-};
-
-[[noreturn]] void throwUnknownRecord(const std::string& what);
-[[noreturn]] void throwDamagedRecord(const std::string& what);
-
 /// Text as JSON. Bytes that are not UTF-8 (a VPD serial number may contain any) become `{"hex":
 /// "..."}`, because nlohmann-json throws when it dumps them.
 Json encodeText(const std::string& text);
-std::string decodeText(const Json& json);
-std::uint64_t decodeNumber(const Json& json, std::uint64_t maximum);
-bool decodeBool(const Json& json);
+std::string decodeText(const JsonReader& json);
 
 /// More members and elements than a record with a hundred leases has.
 inline constexpr std::size_t maxRecordValues = 100'000;
 
-/// Parses one record, with limits on its size, depth and number of values. Throws RecordRefused
-/// (damaged) for invalid JSON.
+/// Parses one record, with limits on its size, depth and number of values. Throws JsonRefused.
 Json parseRecord(std::string_view text);
 
 /// The inverse of `toString` for types that are stored that way; nullptr for all others.
@@ -81,9 +63,17 @@ template <>
 inline constexpr auto parserOf<EditPlace> = parseEditPlace;
 template <>
 inline constexpr auto parserOf<EswitchMode> = parseEswitchMode;
+template <>
+inline constexpr auto parserOf<NvlinkMode> = parseNvlinkMode;
 
 template <typename Value>
 concept Spelled = !std::is_null_pointer_v<std::remove_const_t<decltype(parserOf<Value>)>>;
+
+/// Members that are named by data.
+template <typename Value>
+concept Table = requires {
+  typename Value::mapped_type;
+};
 
 template <typename Value>
 concept Sequence = requires(Value value) {
@@ -91,12 +81,14 @@ concept Sequence = requires(Value value) {
   value.begin();
   value.insert(value.end(), *value.begin());
 }
-&&!std::same_as<Value, std::string>;
+&&!std::same_as<Value, std::string> && !Table<Value>;
 
 template <typename Value>
 Json encode(const Value& value);
+/// Throws Error of the source for a record that another version wrote (unknown or missing members,
+/// or an unknown value), and JsonRefused for one that no version writes.
 template <typename Value>
-Value decode(const Json& json);
+Value decode(const JsonReader& json);
 
 /// Writes the members named by the `fields` of a type. Omits an empty optional.
 class ObjectWriter {
@@ -110,6 +102,10 @@ class ObjectWriter {
     if (value) {
       object_[name] = encode(*value);
     }
+  }
+  template <typename Value>
+  void orNull(const char* name, const std::optional<Value>& value) {
+    object_[name] = value ? encode(*value) : Json();
   }
   /// Omitted if empty.
   template <Sequence Value>
@@ -135,26 +131,28 @@ class ObjectWriter {
 /// another version wrote them, and guessing could roll back the wrong thing.
 class ObjectReader {
  public:
-  explicit ObjectReader(const Json& object);
+  explicit ObjectReader(const JsonReader& object) : object_(object.requireObject()) {}
 
   template <typename Value>
   void operator()(const char* name, Value& value) {
-    const Json* member = find(name);
-    if (member == nullptr) {
-      throwUnknownRecord("member '" + std::string(name) + "' is missing");
-    }
-    value = decode<Value>(*member);
+    value = decode<Value>(find(name));
   }
   template <typename Value>
   void operator()(const char* name, std::optional<Value>& value) {
-    const Json* member = find(name);
-    value = member == nullptr ? std::nullopt : std::optional<Value>(decode<Value>(*member));
+    const JsonReader member = find(name);
+    value = member.isMissing() ? std::nullopt : std::optional<Value>(decode<Value>(member));
+  }
+  template <typename Value>
+  void orNull(const char* name, std::optional<Value>& value) {
+    const JsonReader member = find(name);
+    const bool isNull = !member.isMissing() && member.json().is_null();
+    value = isNull ? std::nullopt : std::optional<Value>(decode<Value>(member));
   }
   /// Empty if the member is missing: earlier versions did not write it.
   template <Sequence Value>
   void orEmpty(const char* name, Value& value) {
-    const Json* member = find(name);
-    value = member == nullptr ? Value() : decode<Value>(*member);
+    const JsonReader member = find(name);
+    value = member.isMissing() ? Value() : decode<Value>(member);
   }
   /// Refuses an invalid driver name: it becomes part of a sysfs path.
   void driver(const char* name, std::string& value);
@@ -163,16 +161,16 @@ class ObjectReader {
   void checked(const char* name, Value& value, bool (*isValid)(const Value&)) {
     (*this)(name, value);
     if (!isValid(value)) {
-      throwUnknownRecord("member '" + std::string(name) + "' has an invalid value");
+      object_.refuse("member '" + std::string(name) + "' has an invalid value");
     }
   }
   /// Call after every `fields`.
   void refuseUnknownMembers() const;
 
  private:
-  const Json* find(const char* name);
+  JsonReader find(const char* name);
 
-  const Json& object_;
+  JsonReader object_;
   std::set<std::string, std::less<>> known_;
 };
 
@@ -192,6 +190,12 @@ Json encode(const Value& value) {
       array.push_back(encode(element));
     }
     return array;
+  } else if constexpr (Table<Value>) {
+    Json object = Json::object();
+    for (const auto& [name, member] : value) {
+      object[name] = encode(member);
+    }
+    return object;
   } else {
     ObjectWriter writer;
     Value copy = value;  // `fields` is for readers and writers, so it takes a non-const reference
@@ -200,40 +204,38 @@ Json encode(const Value& value) {
   }
 }
 
-template <Spelled Value>
-Value decodeSpelled(const Json& json) {
-  const std::string text = decodeText(json);
-  const std::optional<Value> value = parserOf<Value>(text);
-  if (!value) {
-    throwUnknownRecord("unknown value '" + text + "'");
-  }
-  return *value;
-}
-
 template <Sequence Value>
-Value decodeSequence(const Json& json) {
-  if (!json.is_array()) {
-    throwUnknownRecord("expected a list");
-  }
+Value decodeSequence(const JsonReader& json) {
   Value sequence;
-  for (const Json& element : json) {
+  for (const JsonReader& element : json.requireList()) {
     sequence.insert(sequence.end(), decode<typename Value::value_type>(element));
   }
   return sequence;
 }
 
+template <Table Value>
+Value decodeTable(const JsonReader& json) {
+  Value table;
+  for (const auto& [name, member] : json.requireObject().json().items()) {
+    table[name] = decode<typename Value::mapped_type>(json[name]);
+  }
+  return table;
+}
+
 template <typename Value>
-Value decode(const Json& json) {
+Value decode(const JsonReader& json) {
   if constexpr (std::same_as<Value, bool>) {
-    return decodeBool(json);
+    return json.requireFlag();
   } else if constexpr (std::unsigned_integral<Value>) {
-    return static_cast<Value>(decodeNumber(json, std::numeric_limits<Value>::max()));
+    return json.requireNumber<Value>();
   } else if constexpr (std::same_as<Value, std::string>) {
     return decodeText(json);
   } else if constexpr (Spelled<Value>) {
-    return decodeSpelled<Value>(json);
+    return json.requireParsed(parserOf<Value>);
   } else if constexpr (Sequence<Value>) {
     return decodeSequence<Value>(json);
+  } else if constexpr (Table<Value>) {
+    return decodeTable<Value>(json);
   } else {
     ObjectReader reader(json);
     Value value;
