@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <nlohmann/json.hpp>
 
 #include "vfpass/agent/guest_scripts.hpp"
 #include "vfpass/base/bounded_read.hpp"
 #include "vfpass/base/file_descriptor.hpp"
+#include "vfpass/base/json_reader.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 #include "vfpass/report/table.hpp"
@@ -43,17 +43,18 @@ std::string readFile(const std::filesystem::path& file) {
   }
 }
 
-SavedPlan decode(const nlohmann::json& document) {
-  if (document.at("schema_version") != report::schemaVersion) {
-    throw JsonRefused("it is of another version of vfpass");
+SavedPlan decode(const JsonReader& document) {
+  if (document.requireObject()["schema_version"].json() != report::schemaVersion) {
+    document.refuse("it is of another version of vfpass");
   }
-  SavedPlan plan{document.at("command"),
-                 document.at("domain"),
-                 document.at("scope"),
-                 document.at("domain_xml_sha256"),
+  SavedPlan plan{document["command"].requireText(),
+                 document["domain"].requireText(),
+                 document["scope"].requireText(),
+                 document["domain_xml_sha256"].requireText(),
                  {}};
-  for (const auto& step : document.at("steps")) {
-    plan.steps.push_back({step.at("object"), step.at("action"), step.at("change").dump()});
+  for (const JsonReader& step : document["steps"].requireList()) {
+    plan.steps.push_back({step["object"].requireText(), step["action"].requireText(),
+                          step["change"].requireObject().json().dump()});
   }
   return plan;
 }
@@ -135,18 +136,10 @@ std::optional<SavedPlan> readSavedPlan(const std::filesystem::path& file,
   if (file.empty()) {
     return std::nullopt;
   }
-  const auto refuse = [&](const std::string& reason) {
-    throw Error(printable(file.string()) + ": not a saved plan: " + reason,
-                "name a file that `vfpass plan --out FILE` wrote", ExitCode::badInput);
-  };
-  SavedPlan plan;
-  try {
-    plan = decode(parseBoundedJson(readFile(file), limits));
-  } catch (const JsonRefused& refused) {
-    refuse(refused.what());
-  } catch (const nlohmann::json::exception&) {
-    refuse("a member is missing, or is of another type");
-  }
+  const JsonSource source{printable(file.string()) + ": not a saved plan",
+                          "name a file that `vfpass plan --out FILE` wrote", ExitCode::badInput};
+  const nlohmann::json document = parseJson(readFile(file), limits, source);
+  SavedPlan plan = decode(JsonReader(document, source));
   if (plan.command != command) {
     throw Error(printable(file.string()) + ": this plan is for `vfpass " + printable(plan.command) +
                     "`, not for `vfpass " + command + "`",

@@ -1,9 +1,8 @@
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "text_values.hpp"
-#include "vfpass/base/bounded_read.hpp"
+#include "vfpass/base/json_reader.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/report/verify_report.hpp"
 
@@ -57,29 +56,8 @@ Value readReport(const std::string& text) {
   }
 }
 
-const Value* memberOf(const Value& object, const char* name) {
-  const auto found = object.is_object() ? object.find(name) : object.end();
-  return object.is_object() && found != object.end() ? &*found : nullptr;
-}
-
-std::string textIn(const Value& object, const char* name) {
-  const Value* value = memberOf(object, name);
-  return value != nullptr && value->is_string() ? value->get<std::string>() : std::string();
-}
-
-std::optional<double> numberIn(const Value& object, const char* name) {
-  const Value* value = memberOf(object, name);
-  return value != nullptr && value->is_number() ? std::optional(value->get<double>())
-                                                : std::nullopt;
-}
-
-std::uint64_t countIn(const Value& object, const char* name) {
-  const Value* value = memberOf(object, name);
-  return value != nullptr && value->is_number_unsigned() ? value->get<std::uint64_t>() : 0;
-}
-
-std::optional<Outcome> outcomeIn(const Value& object) {
-  const std::string word = textIn(object, "result");
+std::optional<Outcome> outcomeIn(const JsonReader& object) {
+  const std::string word = object["result"].textOr("");
   for (const Outcome outcome : {Outcome::passed, Outcome::failed, Outcome::notObservable,
                                 Outcome::waived, Outcome::warning}) {
     if (wordOf(outcome) == word) {
@@ -89,61 +67,49 @@ std::optional<Outcome> outcomeIn(const Value& object) {
   return std::nullopt;
 }
 
-void readFinding(const Value& object, std::vector<Finding>& findings) {
+void readFinding(const JsonReader& object, std::vector<Finding>& findings) {
   const auto outcome = outcomeIn(object);
-  if (!outcome || textIn(object, "key").empty()) {
+  if (!outcome || object["key"].textOr("").empty()) {
     return;
   }
   Finding finding;
-  finding.key = textIn(object, "key");
-  finding.subject = textIn(object, "entry");
+  finding.key = object["key"].textOr("");
+  finding.subject = object["entry"].textOr("");
   finding.outcome = *outcome;
   finding.observer =
-      textIn(object, "observer") == toString(Observer::host) ? Observer::host : Observer::guest;
+      object["observer"].textOr("") == toString(Observer::host) ? Observer::host : Observer::guest;
   findings.push_back(std::move(finding));
 }
 
-void readFigure(const Value& object, std::vector<Figure>& figures) {
-  const auto speed = numberIn(object, "gigabits_per_second");
-  const auto median = numberIn(object, "median_microseconds");
-  if ((!speed && !median) || textIn(object, "operation").empty()) {
+void readFigure(const JsonReader& object, std::vector<Figure>& figures) {
+  const auto speed = object["gigabits_per_second"].figureOrNone();
+  const auto median = object["median_microseconds"].figureOrNone();
+  if ((!speed && !median) || object["operation"].textOr("").empty()) {
     return;
   }
-  const Value* relaxed = memberOf(object, "relaxed_ordering");
   Figure figure;
-  figure.subject = textIn(object, "entry");
-  figure.source = textIn(object, "source");
-  figure.operation = textIn(object, "operation");
-  figure.memory = textIn(object, "memory");
-  figure.gpu = textIn(object, "gpu");
-  figure.messageBytes = countIn(object, "message_bytes");
-  figure.relaxedOrdering = relaxed != nullptr && *relaxed == true;
+  figure.subject = object["entry"].textOr("");
+  figure.source = object["source"].textOr("");
+  figure.operation = object["operation"].textOr("");
+  figure.memory = object["memory"].textOr("");
+  figure.gpu = object["gpu"].textOr("");
+  figure.messageBytes = object["message_bytes"].numberOr(0);
+  figure.relaxedOrdering = object["relaxed_ordering"].flagOr(false);
   figure.gigabitsPerSecond = speed.value_or(0);
-  figure.limit = numberIn(object, "limit_gigabits_per_second");
-  figure.besideHost = numberIn(object, "beside_host_gigabits_per_second");
+  figure.limit = object["limit_gigabits_per_second"].figureOrNone();
+  figure.besideHost = object["beside_host_gigabits_per_second"].figureOrNone();
   figure.medianMicroseconds = median;
-  figure.tailMicroseconds = numberIn(object, "p99_microseconds");
+  figure.tailMicroseconds = object["p99_microseconds"].figureOrNone();
   figures.push_back(std::move(figure));
 }
 
-template <typename Item>
-void readList(const Value& document, const char* name, std::vector<Item>& items,
-              void (*read)(const Value&, std::vector<Item>&)) {
-  const Value* list = memberOf(document, name);
-  if (list != nullptr && list->is_array()) {
-    for (const Value& each : *list) {
-      read(each, items);
-    }
-  }
-}
-
 // The first finding with this result, as `entry: key: what was seen`.
-std::string firstWith(const Value& findings, const std::string& result) {
-  for (const auto& each : findings) {
-    if (textIn(each, "result") == result) {
-      const std::string entry = textIn(each, "entry");
-      return (entry.empty() ? "" : entry + ": ") + textIn(each, "key") + ": " +
-             textIn(each, "seen");
+std::string firstWith(const JsonReader::Elements& findings, const std::string& result) {
+  for (const JsonReader& each : findings) {
+    if (each["result"].textOr("") == result) {
+      const std::string entry = each["entry"].textOr("");
+      return (entry.empty() ? "" : entry + ": ") + each["key"].textOr("") + ": " +
+             each["seen"].textOr("");
     }
   }
   return {};
@@ -162,16 +128,21 @@ void boundTexts(VerifyReport& report) {
 }
 
 std::optional<SavedVerification> readVerification(const std::string& json) {
-  const Value document = readReport(json);
+  const Value parsed = readReport(json);
+  const JsonReader document(parsed);
   SavedVerification saved;
-  saved.result = textIn(document, "result");
-  saved.report.time = textIn(document, "time");
+  saved.result = document["result"].textOr("");
+  saved.report.time = document["time"].textOr("");
   if (saved.result.empty() || saved.report.time.empty()) {
     return std::nullopt;
   }
-  saved.report.peerName = textIn(document, "peer");
-  readList(document, "findings", saved.report.findings, readFinding);
-  readList(document, "figures", saved.report.figures, readFigure);
+  saved.report.peerName = document["peer"].textOr("");
+  for (const JsonReader& each : document["findings"].listOrEmpty()) {
+    readFinding(each, saved.report.findings);
+  }
+  for (const JsonReader& each : document["figures"].listOrEmpty()) {
+    readFigure(each, saved.report.figures);
+  }
   return saved;
 }
 
@@ -185,20 +156,20 @@ std::optional<std::string> lastVerification(const std::optional<std::string>& js
 }
 
 PastVerification readPastVerification(const std::string& json) {
-  Value document;
+  Value parsed;
   try {
-    document = parseBoundedJson(json, reportLimits);
+    parsed = parseBoundedJson(json, reportLimits);
   } catch (const JsonRefused& error) {
     return {"", "", std::string("the report cannot be read: ") + error.what()};
   }
-  PastVerification past{textIn(document, "time"), textIn(document, "result"), {}};
+  const JsonReader document(parsed);
+  PastVerification past{document["time"].textOr(""), document["result"].textOr(""), {}};
   if (past.result.empty()) {
     past.problem = "the report cannot be read: it has no result";
     return past;
   }
-  const auto findings = document.find("findings");
-  if (past.result != "passed" && findings != document.end() && findings->is_array()) {
-    past.problem = firstWith(*findings, past.result);
+  if (past.result != "passed") {
+    past.problem = firstWith(document["findings"].listOrEmpty(), past.result);
   }
   std::ranges::replace(past.result, '_', ' ');
   return past;

@@ -1,9 +1,8 @@
 #include "vfpass/events/history.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
-#include "vfpass/base/bounded_read.hpp"
+#include "vfpass/base/json_reader.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/events/event.hpp"
 
@@ -31,19 +30,17 @@ void addMatches(const std::string& own, std::vector<std::string>& command) {
 }
 
 // journalctl prints bytes that are not printable UTF-8 as a list of numbers.
-bool isByteList(const Json& value) {
-  return value.is_array() && !value.empty() &&
-         std::ranges::all_of(value, [](const Json& byte) { return byte.is_number_unsigned(); });
+bool isByteList(const JsonReader& value) {
+  const Json& list = value.json();
+  return list.is_array() && !list.empty() &&
+         std::ranges::all_of(list, [](const Json& byte) { return byte.is_number_unsigned(); });
 }
 
-std::string textOf(const Json& value) {
-  if (value.is_string()) {
-    return value.get<std::string>();
-  }
-  std::string text;
+std::string textOf(const JsonReader& value) {
+  std::string text = value.textOr("");
   if (isByteList(value)) {
-    for (const Json& byte : value) {
-      text.push_back(static_cast<char>(byte.get<unsigned>()));
+    for (const JsonReader& byte : value.listOrEmpty()) {
+      text.push_back(static_cast<char>(byte.numberOr(0)));
     }
   }
   return text;
@@ -51,16 +48,18 @@ std::string textOf(const Json& value) {
 
 class EntryReader {
  public:
-  explicit EntryReader(const Json& entry) : entry_(entry) {}
+  explicit EntryReader(const JsonReader& entry) : entry_(entry) {}
 
   // A field with several values is a list of values.
   [[nodiscard]] std::vector<std::string> all(const char* field) const {
-    const auto found = entry_.find(field);
+    const JsonReader value = entry_[field];
     std::vector<std::string> values;
-    if (found != entry_.end() && found->is_array() && !isByteList(*found)) {
-      std::ranges::transform(*found, std::back_inserter(values), textOf);
-    } else if (found != entry_.end()) {
-      values.push_back(textOf(*found));
+    if (value.json().is_array() && !isByteList(value)) {
+      for (const JsonReader& each : value.listOrEmpty()) {
+        values.push_back(textOf(each));
+      }
+    } else if (!value.isMissing()) {
+      values.push_back(textOf(value));
     }
     return values;
   }
@@ -85,7 +84,7 @@ class EntryReader {
   }
 
  private:
-  const Json& entry_;
+  JsonReader entry_;
 };
 
 // A login session is a scope, and says nothing that the user's name does not say.
@@ -147,7 +146,8 @@ History readHistory(const std::string& output) {
       continue;
     }
     try {
-      history.operations.push_back(operationOf(EntryReader(parseBoundedJson(line, entryLimits))));
+      const Json entry = parseBoundedJson(line, entryLimits);
+      history.operations.push_back(operationOf(EntryReader(JsonReader(entry))));
     } catch (const JsonRefused& refused) {
       history.remarks.push_back(std::string("ignored an entry: ") + refused.what());
     }
