@@ -1,6 +1,6 @@
 // Requests that the vfpass of another host sends to `vfpass observe`.
-// covers: src/guest/remote/observation.cpp -toJson -readNumber -readLink -readPath -readGpuPath -readGpu
-// -readHold -readObservation -readHostSide -readTraffic
+// covers: src/guest/remote/observation.cpp -toJson -fields -readObservation
+// -readHostSide -readTraffic
 #include <nlohmann/json.hpp>
 
 #include "fuzz/target.hpp"

@@ -2,13 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <nlohmann/json.hpp>
 
 #include "child_process.hpp"
-#include "vfpass/base/bounded_read.hpp"
+#include "vfpass/base/json_reader.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/deadlines.hpp"
-#include "vfpass/error.hpp"
 #include "vfpass/remote/peer_place.hpp"
 
 namespace vfpass::remote {
@@ -22,17 +20,16 @@ constexpr JsonLimits replyLimits{std::size_t{1} << 20U, 8};
 
 template <typename Read>
 auto RemoteHost::read(const Json& question, Read reader) const {
-  try {
-    return reader(request(question));
-  } catch (const JsonRefused& error) {
-    throw Error(name_ + ": invalid reply from its vfpass: " + error.what());
-  } catch (const Json::exception&) {
-    throw Error(name_ + ": invalid reply from its vfpass",
-                "install the same version of vfpass on both hosts");
-  } catch (const std::bad_optional_access&) {  // an address or a word that does not exist
-    throw Error(name_ + ": invalid reply from its vfpass",
-                "install the same version of vfpass on both hosts");
+  JsonSource source{name_ + ": invalid reply from its vfpass"};
+  const Json json = parseJson(ask_(question.dump()), replyLimits, source);
+  source.remedy = "install the same version of vfpass on both hosts";
+  source.allowsUnknownMembers = true;
+  const JsonReader reply(json, source);
+  if (const JsonReader error = reply["error"]; !error.isMissing()) {
+    throw Error(name_ + ": " + printable(error.requireText()),
+                printable(reply["remedy"].textOr("")));
   }
+  return reader(reply);
 }
 
 RemoteHost::RemoteHost(std::string name, Ask ask, const Uuid& domain)
@@ -47,15 +44,6 @@ verify::HostSide RemoteHost::host(const std::string& entry) const {
 
 std::optional<VfTraffic> RemoteHost::traffic(const std::string& entry) const {
   return read({{"traffic", entry}}, readTraffic);
-}
-
-Json RemoteHost::request(const Json& question) const {
-  const Json reply = parseBoundedJson(ask_(question.dump()), replyLimits);
-  if (reply.is_object() && reply.contains("error")) {
-    throw Error(name_ + ": " + printable(reply.at("error").get<std::string>()),
-                printable(reply.value("remedy", "")));
-  }
-  return reply;
 }
 
 RemoteHost observe(const PeerPlace& place, const Uuid& domain, const Deadline& deadline,

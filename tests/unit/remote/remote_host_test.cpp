@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "vfpass/base/json_reader.hpp"
 #include "vfpass/error.hpp"
 
 namespace vfpass::remote {
@@ -113,20 +114,20 @@ TEST_F(RemoteHostTest, MalformedReplyIsAnError) {
 
 TEST_F(RemoteHostTest, NumberOutOfRangeIsAnError) {
   const auto whole = toJson(hostSide());
-  EXPECT_EQ(readHostSide(whole).portRate, 200000U);
+  EXPECT_EQ(readHostSide(JsonReader(whole)).portRate, 200000U);
   for (const char* name : {"vendor", "device", "port_rate", "guest_mtu"}) {
     for (const char* number : {"-1", "4294967296", "1.5", "1e300", "true"}) {
       auto changed = whole;
       changed[name] = nlohmann::json::parse(number);
-      EXPECT_THROW(readHostSide(changed), std::exception) << name << " " << number;
+      EXPECT_THROW(readHostSide(JsonReader(changed)), std::exception) << name << " " << number;
     }
   }
   auto wide = whole;
   wide["vendor"] = 65536U;
-  EXPECT_THROW(readHostSide(wide), std::exception);
+  EXPECT_THROW(readHostSide(JsonReader(wide)), std::exception);
   auto counters = toJson(std::optional(VfTraffic{1, 2, 3, 4}));
   counters["sent_bytes"] = -1;
-  EXPECT_THROW(readTraffic(counters), std::exception);
+  EXPECT_THROW(readTraffic(JsonReader(counters)), std::exception);
 }
 
 TEST_F(RemoteHostTest, LongOrDeepReplyIsAnError) {

@@ -12,6 +12,10 @@
 #include "vfpass/mapping.hpp"
 #include "vfpass/verify/host_side.hpp"
 
+namespace vfpass {
+class JsonReader;
+}
+
 namespace vfpass::remote {
 
 /// What a host knows of one of its running VMs when a verification begins.
@@ -33,13 +37,14 @@ inline constexpr int protocolVersion = 1;
 /// Bytes of a request without the end of its line.
 inline constexpr std::size_t longestRequest = 4096;
 
-// The readers throw std::exception for a value that has another form.
+// The readers throw Error for a value that has another form. A reply may have members that this
+// vfpass does not know, if the reader's source allows them.
 nlohmann::json toJson(const Observation& observation);
-Observation readObservation(const nlohmann::json& value);
+Observation readObservation(const JsonReader& json);
 nlohmann::json toJson(const verify::HostSide& side);
-verify::HostSide readHostSide(const nlohmann::json& value);
+verify::HostSide readHostSide(const JsonReader& json);
 nlohmann::json toJson(const std::optional<VfTraffic>& traffic);
-std::optional<VfTraffic> readTraffic(const nlohmann::json& value);
+std::optional<VfTraffic> readTraffic(const JsonReader& json);
 
 /// What replies are made from.
 struct ServedHost {

@@ -26,7 +26,6 @@ class RemoteHost {
   [[nodiscard]] std::optional<VfTraffic> traffic(const std::string& entry) const;
 
  private:
-  [[nodiscard]] nlohmann::json request(const nlohmann::json& question) const;
   template <typename Read>
   [[nodiscard]] auto read(const nlohmann::json& question, Read reader) const;
 
