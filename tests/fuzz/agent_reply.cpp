@@ -1,8 +1,10 @@
 // A reply of the guest agent, from inside the guest.
-// covers: src/guest/agent/reply.cpp src/base/bounded_json.cpp
+// covers: src/guest/agent/reply.cpp src/base/bounded_json.cpp src/base/json_reader.cpp -requireText
+// -requireFlag -requireObject -requireList -requireWhole -refuse -refuseType -badJson
 #include "vfpass/agent/reply.hpp"
 
 #include "fuzz/target.hpp"
+#include "vfpass/base/json_reader.hpp"
 
 namespace vfpass::fuzz {
 
@@ -18,9 +20,13 @@ void runTarget(std::string_view input) {
   }
   require(agent::parseReply(reply->dump()) == *reply, "a reply that is written reads the same");
   for (const char* name : {"return", "out-data", "exited", "supported_commands", ""}) {
-    static_cast<void>(agent::textMember(*reply, name));
-    static_cast<void>(agent::flagMember(*reply, name));
-    require(agent::listMember(*reply, name).is_array(), "a list member reads as a list");
+    const JsonReader member = JsonReader(*reply)[name];
+    require(member.textOr("").empty() || member.json().is_string(), "only a text reads as a text");
+    require(!member.flagOr(false) || member.json() == true, "only true reads as true");
+    for (const JsonReader& each : member.listOrEmpty()) {
+      static_cast<void>(each.numberOr(0));
+      static_cast<void>(each.figureOrNone());
+    }
   }
 }
 

@@ -1,6 +1,7 @@
 // Output of vfpass-probe in the guest, which can claim anything.
 // covers: src/guest/verify/guest_view.cpp src/guest/verify/judge_transfer.cpp
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "fuzz/target.hpp"
 #include "guest_view.hpp"

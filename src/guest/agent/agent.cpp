@@ -10,6 +10,7 @@
 #include "vfpass/agent/confinement.hpp"
 #include "vfpass/agent/reply.hpp"
 #include "vfpass/base/call_within.hpp"
+#include "vfpass/base/json_reader.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/deadlines.hpp"
@@ -60,23 +61,13 @@ std::string remedyForNoReply(const std::string& domain, std::string_view message
          "org.qemu.guest_agent.0 to the domain";
 }
 
-// nullopt: none, or no number from 0 to `largest`. The guest chooses the number.
-std::optional<int> smallNumber(const Json& object, const char* name, std::int64_t largest) {
-  const Json& value = member(object, name);
-  const auto number = value.is_number_integer()
-                          ? std::optional(value.get<std::int64_t>())  // negative if too large
-                          : std::nullopt;
-  return number && *number >= 0 && *number <= largest ? std::optional(static_cast<int>(*number))
-                                                      : std::nullopt;
-}
-
 // As a shell reports it: 128 plus the number of the signal that ended the program. A program of
 // which the agent reports neither has failed.
-int exitCodeOf(const Json& status) {
-  constexpr std::int64_t largestExitCode = 255;
-  constexpr std::int64_t largestSignal = 64;
-  const auto exitCode = smallNumber(status, "exitcode", largestExitCode);
-  const auto signal = smallNumber(status, "signal", largestSignal);
+int exitCodeOf(const JsonReader& status) {
+  constexpr int largestExitCode = 255;
+  constexpr int largestSignal = 64;
+  const auto exitCode = status["exitcode"].numberOrNone(largestExitCode);
+  const auto signal = status["signal"].numberOrNone(largestSignal);
   return exitCode ? *exitCode : signal ? 128 + *signal : unknownExitCode;
 }
 
@@ -151,9 +142,9 @@ Json Agent::call(const std::string& command) { return call(command, nullptr); }
 bool Agent::allows(const std::string& command) {
   if (!queried_) {
     const Json info = call("guest-info");
-    for (const auto& each : listMember(info, "supported_commands")) {
-      if (flagMember(each, "enabled")) {
-        allowed_.insert(textMember(each, "name"));
+    for (const JsonReader& each : JsonReader(info)["supported_commands"].listOrEmpty()) {
+      if (each["enabled"].flagOr(false)) {
+        allowed_.insert(each["name"].textOr(""));
       }
     }
     queried_ = true;
@@ -193,14 +184,15 @@ void Agent::stop(Process process) noexcept {
 }
 
 std::optional<ExecResult> Agent::poll(Process process) {
-  const Json status = call("guest-exec-status", Json{{"pid", static_cast<std::int64_t>(process)}});
-  if (!flagMember(status, "exited")) {
+  const Json reply = call("guest-exec-status", Json{{"pid", static_cast<std::int64_t>(process)}});
+  const JsonReader status(reply);
+  if (!status["exited"].flagOr(false)) {
     return std::nullopt;
   }
   ExecResult result;
   result.exitCode = exitCodeOf(status);
-  result.out = decodeBase64(textMember(status, "out-data"));
-  result.err = decodeBase64(textMember(status, "err-data"));
+  result.out = decodeBase64(status["out-data"].textOr(""));
+  result.err = decodeBase64(status["err-data"].textOr(""));
   if (result.out.size() > largestOutput || result.err.size() > largestOutput) {
     throw AgentUnavailable(
         "a program in the guest of domain " + printable(name_) + " wrote more than 1 MiB of output",
@@ -230,18 +222,18 @@ Agent::Process Agent::start(const std::string& path, const std::vector<std::stri
     request["input-data"] = encodeBase64(input);
   }
   const Json started = call("guest-exec", request);
-  const Json* pid = &member(started, "pid");
-  if (!pid->is_number_integer()) {
+  const Json& pid = JsonReader(started)["pid"].json();
+  if (!pid.is_number_integer()) {
     throw AgentUnavailable(
         "the guest agent of domain " + printable(name_) + " did not start " + printable(path),
         "check that the program exists in the guest");
   }
-  if (pid->get<std::int64_t>() <= 0) {
+  if (pid.get<std::int64_t>() <= 0) {
     throw AgentUnavailable(
         "the guest agent of domain " + printable(name_) + " returned an invalid process ID",
         "check that the agent in the guest is qemu-guest-agent");
   }
-  return Process{pid->get<std::int64_t>()};
+  return Process{pid.get<std::int64_t>()};
 }
 
 ExecResult Agent::run(const std::string& path, const std::vector<std::string>& arguments,
@@ -287,7 +279,7 @@ void Agent::writeChunks(const Json& handle, const std::string& path, std::string
     const std::string_view chunk = content.substr(done, fileChunk);
     const Json written =
         call("guest-file-write", Json{{"handle", handle}, {"buf-b64", encodeBase64(chunk)}});
-    if (countMember(written, "count") != chunk.size()) {
+    if (JsonReader(written)["count"].numberOr(0) != chunk.size()) {
       throw AgentUnavailable("the guest agent of domain " + printable(name_) +
                                  " did not write all of " + printable(path),
                              "check for free space on that file system in the guest");

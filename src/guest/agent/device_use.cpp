@@ -1,16 +1,13 @@
 #include "vfpass/agent/device_use.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "vfpass/agent/reply.hpp"
+#include "vfpass/base/json_reader.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::agent {
 namespace {
-
-using Json = nlohmann::json;
 
 // $1: MAC or port GUID. The hardware address of an IPoIB interface ends in its port GUID.
 // Interfaces without a device (VLANs, bonds) are skipped, because they copy the MAC of the one
@@ -48,15 +45,15 @@ bool isConfigured(const std::string& address) {
   return !address.empty() && !lowerCase(address).starts_with("fe80:");
 }
 
-void addAddresses(const Json& interfaces, const std::string& wanted, DeviceUse& use) {
-  for (const auto& interface : interfaces) {
-    if (!lowerCase(textMember(interface, "hardware-address")).ends_with(wanted)) {
+void addAddresses(const JsonReader& interfaces, const std::string& wanted, DeviceUse& use) {
+  for (const JsonReader& interface : interfaces.listOrEmpty()) {
+    if (!lowerCase(interface["hardware-address"].textOr("")).ends_with(wanted)) {
       continue;
     }
-    for (const auto& entry : listMember(interface, "ip-addresses")) {
-      const std::string address = textMember(entry, "ip-address");
+    for (const JsonReader& entry : interface["ip-addresses"].listOrEmpty()) {
+      const std::string address = entry["ip-address"].textOr("");
       if (isConfigured(address)) {
-        use.users.push_back("interface " + printable(textMember(interface, "name")) +
+        use.users.push_back("interface " + printable(interface["name"].textOr("")) +
                             " has address " + printable(address));
       }
     }
@@ -111,8 +108,8 @@ DeviceUse findUsers(Agent& agent, const Lease& lease) {
     }
   };
   observe([&] {
-    const Json interfaces = agent.call("guest-network-get-interfaces");
-    addAddresses(interfaces.is_array() ? interfaces : Json::array(), address, use);
+    const nlohmann::json interfaces = agent.call("guest-network-get-interfaces");
+    addAddresses(JsonReader(interfaces), address, use);
   });
   observe([&] { runScript(agent, address, use); });
   return use;

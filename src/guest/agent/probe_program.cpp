@@ -9,6 +9,7 @@
 #include "vfpass/agent/guest_scripts.hpp"
 #include "vfpass/agent/reply.hpp"
 #include "vfpass/base/bounded_read.hpp"
+#include "vfpass/base/json_reader.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::agent {
@@ -68,7 +69,8 @@ std::string findProblem(const ExecResult& result) {
            firstLine(result.err);
   }
   const Json hello = parseReply(result.out);
-  return member(hello, "protocol") == knownProtocol ? "" : "incompatible protocol version";
+  return JsonReader(hello)["protocol"].json() == knownProtocol ? ""
+                                                               : "incompatible protocol version";
 }
 
 // Errors count as "no": if the agent is gone, the caller reports the problem that came first.

@@ -5,6 +5,7 @@
 
 #include "setup_paths.hpp"
 #include "vfpass/agent/reply.hpp"
+#include "vfpass/base/json_reader.hpp"
 #include "vfpass/error.hpp"
 
 namespace vfpass::setup {
@@ -14,11 +15,12 @@ using Json = nlohmann::json;
 
 constexpr int knownVersion = 1;
 
-Error invalid(const std::string& why) {
-  return Error(std::string("invalid ") + recordPath + " in the guest: " + why,
-               "repair it, or remove it in the guest; without it the state from before the first "
-               "set-up cannot be restored");
-}
+const JsonSource recordSource{
+    std::string("invalid ") + recordPath + " in the guest",
+    "repair it, or remove it in the guest; without it the state from before the first set-up "
+    "cannot be restored"};
+
+Error invalid(const std::string& why) { return badJson(recordSource, why); }
 
 // Whether the path is START...END, with only characters of a mapping's names between them.
 bool isNamed(const std::string& path, const std::string& start, const std::string& end) {
@@ -70,18 +72,10 @@ Json portJson(const std::string& address, const RecordedPort& port) {
   return json;
 }
 
-std::optional<unsigned> numberMember(const Json& object, const char* name) {
-  const Json& value = agent::member(object, name);
-  return value.is_number_unsigned() && value.get<std::uint64_t>() <= 0xffffffffU
-             ? std::optional(value.get<unsigned>())
-             : std::nullopt;
-}
-
-std::set<std::string> addressesOf(const Json& object) {
+std::set<std::string> addressesOf(const JsonReader& object) {
   std::set<std::string> addresses;
-  for (const Json& each : agent::listMember(object, "addresses")) {
-    const auto address =
-        each.is_string() ? canonicalAddress(each.get<std::string>()) : std::nullopt;
+  for (const JsonReader& each : object["addresses"].listOrEmpty()) {
+    const auto address = canonicalAddress(each.textOr(""));
     if (!address) {
       throw invalid("invalid IP address");
     }
@@ -90,50 +84,44 @@ std::set<std::string> addressesOf(const Json& object) {
   return addresses;
 }
 
-FileState readFile(const Json& json) {
+FileState readFile(const JsonReader& json) {
   FileState file;
-  file.exists = agent::flagMember(json, "exists");
+  file.exists = json["exists"].flagOr(false);
   if (file.exists) {
     constexpr unsigned allBits = 07777;
-    const auto mode = numberMember(json, "mode");
-    if (!mode || *mode > allBits || !numberMember(json, "user") || !numberMember(json, "group")) {
-      throw invalid("a file has no valid mode or owner");
-    }
-    file.mode = *mode;
-    file.user = *numberMember(json, "user");
-    file.group = *numberMember(json, "group");
-    file.content = agent::decodeBase64(agent::textMember(json, "content"));
+    file.mode = json["mode"].requireNumber(allBits);
+    file.user = json["user"].requireNumber<unsigned>();
+    file.group = json["group"].requireNumber<unsigned>();
+    file.content = agent::decodeBase64(json["content"].textOr(""));
   }
   return file;
 }
 
 // Empty if the record has none, as those of earlier versions.
-std::string nameOf(const Json& object) {
-  if (agent::member(object, "name").is_null()) {
+std::string nameOf(const JsonReader& object) {
+  if (object["name"].json().is_null()) {
     return "";
   }
-  const std::string name = agent::textMember(object, "name");
+  const std::string name = object["name"].textOr("");
   if (!isUsableName(name)) {
     throw invalid("invalid interface name");
   }
   return name;
 }
 
-RecordedPort readPort(const Json& json) {
-  const Json& original = agent::member(json, "original");
-  const Json& ours = agent::member(json, "ours");
-  if (!numberMember(original, "mtu")) {
-    throw invalid("a port has no MTU");
-  }
+RecordedPort readPort(const JsonReader& json) {
+  const JsonReader original = json["original"];
+  const JsonReader ours = json["ours"];
   if (nameOf(original).empty() != nameOf(ours).empty()) {
     throw invalid("a port has only one of two interface names");
   }
-  return {{*numberMember(original, "mtu"), agent::flagMember(original, "up"), addressesOf(original),
-           numberMember(original, "arp_announce"), numberMember(original, "arp_ignore")},
+  return {{original["mtu"].requireNumber<unsigned>(), original["up"].flagOr(false),
+           addressesOf(original), original["arp_announce"].numberOrNone<unsigned>(),
+           original["arp_ignore"].numberOrNone<unsigned>()},
           addressesOf(ours),
-          agent::flagMember(ours, "mtu"),
-          agent::flagMember(ours, "up"),
-          agent::flagMember(ours, "arp"),
+          ours["mtu"].flagOr(false),
+          ours["up"].flagOr(false),
+          ours["arp"].flagOr(false),
           nameOf(original),
           nameOf(ours)};
 }
@@ -164,41 +152,42 @@ std::string encodeRecord(const SetupRecord& record) {
 }
 
 SetupRecord decodeRecord(const std::string& text) {
-  Json json;
+  Json document;
   try {
-    json = agent::parseReply(text);
+    document = agent::parseReply(text);
   } catch (const Error&) {
     throw invalid("not valid JSON");
   }
-  if (numberMember(json, "version") != unsigned{knownVersion}) {
+  const JsonReader json(document, recordSource);
+  if (json["version"].numberOrNone<int>() != knownVersion) {
     throw invalid("unknown version");
   }
   SetupRecord record;
   // Undo writes and removes what the record names, so only our own files and directories are
   // possible.
-  for (const Json& each : agent::listMember(json, "files")) {
-    const std::string path = agent::textMember(each, "path");
+  for (const JsonReader& each : json["files"].listOrEmpty()) {
+    const std::string path = each["path"].textOr("");
     if (!isSetupPath(path)) {
       throw invalid("it names a file that guest-setup never writes");
     }
     record.files[path] = readFile(each);
   }
-  for (const Json& each : agent::listMember(json, "folders")) {
-    const std::string folder = each.is_string() ? each.get<std::string>() : "";
+  for (const JsonReader& each : json["folders"].listOrEmpty()) {
+    const std::string folder = each.textOr("");
     if (!isSetupFolder(folder)) {
       throw invalid("it names a directory that guest-setup never creates");
     }
     record.folders.insert(folder);
   }
   // Ports by MAC address or port GUID.
-  for (const Json& each : agent::listMember(json, "ports")) {
-    const std::string address = agent::textMember(each, "address");
+  for (const JsonReader& each : json["ports"].listOrEmpty()) {
+    const std::string address = each["address"].textOr("");
     if (!parseMacAddress(address) && !parseGuid(address)) {
       throw invalid("a port has no valid hardware address");
     }
     record.ports[address] = readPort(each);
   }
-  record.peerMemory = agent::flagMember(json, "peer_memory");
+  record.peerMemory = json["peer_memory"].flagOr(false);
   return record;
 }
 

@@ -10,7 +10,7 @@
 
 #include "concurrent_vfs.hpp"
 #include "transfer_options.hpp"
-#include "vfpass/agent/reply.hpp"
+#include "vfpass/base/json_reader.hpp"
 #include "vfpass/error.hpp"
 
 namespace vfpass::verify {
@@ -26,28 +26,23 @@ std::string withTenth(double value) {
   return text.str();
 }
 
-double numberIn(const Json& object, const char* name) {
-  const Json& number = agent::member(object, name);
-  const double value = number.is_number() ? number.get<double>() : std::nan("");
-  return std::isfinite(value) ? value : -1;
-}
-
 // nullopt for a report without sustained transfers, or with impossible values.
 std::optional<SustainedRun> sustainedOf(const Json& report) {
-  const Json& runs = agent::listMember(report, "runs");
+  const auto runs = JsonReader(report)["runs"].listOrEmpty();
   if (runs.empty()) {
     return std::nullopt;
   }
-  const Json& sustained = agent::member(runs.front(), "sustained");
-  const SustainedRun run{numberIn(sustained, "begin_seconds"), numberIn(sustained, "end_seconds"),
-                         numberIn(sustained, "gigabits_per_second")};
+  const JsonReader sustained = runs.front()["sustained"];
+  const auto figure = [&](const char* name) { return sustained[name].figureOrNone().value_or(-1); };
+  const SustainedRun run{figure("begin_seconds"), figure("end_seconds"),
+                         figure("gigabits_per_second")};
   const bool possible = run.begin >= 0 && run.end > run.begin && run.gigabitsPerSecond > 0;
   return possible ? std::optional(run) : std::nullopt;
 }
 
 std::uint64_t sustainedBytes(const Transfer& transfer, const Json& report) {
   const std::uint64_t count =
-      agent::countMember(agent::listMember(report, "runs").front().at("sustained"), "messages");
+      JsonReader(report)["runs"].listOrEmpty().front()["sustained"]["messages"].numberOr(0);
   return count > std::numeric_limits<std::uint64_t>::max() / 2 / transfer.messageBytes
              ? std::numeric_limits<std::uint64_t>::max() / 2
              : count * transfer.messageBytes;

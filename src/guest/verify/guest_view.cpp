@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "vfpass/agent/confinement.hpp"
-#include "vfpass/agent/reply.hpp"
+#include "vfpass/base/json_reader.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::verify {
@@ -14,13 +14,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-std::optional<int> smallNumber(const Json& object, const char* name) {
-  const Json& value = agent::member(object, name);
-  if (!value.is_number_integer() || value.get<std::int64_t>() < 0 ||
-      value.get<std::int64_t>() > std::numeric_limits<std::uint16_t>::max()) {
-    return std::nullopt;
-  }
-  return value.get<int>();
+std::optional<int> smallNumber(const JsonReader& value) {
+  return value.numberOrNone<int>(std::numeric_limits<std::uint16_t>::max());
 }
 
 // `0x7`, as sysfs writes LIDs and P_Keys.
@@ -33,74 +28,62 @@ std::optional<std::uint16_t> hexNumber(const std::string& text) {
                                                                : std::nullopt;
 }
 
-void readSubnet(const Json& json, GuestPort& port) {
+void readSubnet(const JsonReader& json, GuestPort& port) {
   constexpr std::size_t most = 256;
-  port.localId = hexNumber(agent::textMember(json, "lid"));
-  port.managerId = hexNumber(agent::textMember(json, "sm_lid"));
-  port.partitionsReported = agent::member(json, "p_keys").is_array();
-  for (const Json& each : agent::listMember(json, "p_keys")) {
-    const auto key = each.is_string() ? hexNumber(each.get<std::string>()) : std::nullopt;
+  port.localId = hexNumber(json["lid"].textOr(""));
+  port.managerId = hexNumber(json["sm_lid"].textOr(""));
+  port.partitionsReported = json["p_keys"].json().is_array();
+  for (const JsonReader& each : json["p_keys"].listOrEmpty()) {
+    const auto key = hexNumber(each.textOr(""));
     if (key && port.partitions.size() < most) {
       port.partitions.push_back(*key);
     }
   }
 }
 
-GuestPort readPort(const Json& json) {
+GuestPort readPort(const JsonReader& json) {
   GuestPort port;
-  port.number = smallNumber(json, "number").value_or(1);
-  port.state = agent::textMember(json, "state");
-  port.rate = agent::textMember(json, "rate");
-  port.linkLayer = agent::textMember(json, "link_layer");
-  port.gidIndex = smallNumber(json, "gid_index");
+  port.number = smallNumber(json["number"]).value_or(1);
+  port.state = json["state"].textOr("");
+  port.rate = json["rate"].textOr("");
+  port.linkLayer = json["link_layer"].textOr("");
+  port.gidIndex = smallNumber(json["gid_index"]);
   readSubnet(json, port);
-  for (const Json& each : agent::listMember(json, "ip_addresses")) {
-    if (each.is_string()) {
-      port.ipAddresses.push_back(each.get<std::string>());
+  for (const JsonReader& each : json["ip_addresses"].listOrEmpty()) {
+    if (each.json().is_string()) {
+      port.ipAddresses.push_back(each.textOr(""));
     }
   }
   // A string, as the probe passes on the library's name for the MTU.
-  const auto mtu = parseNumber(agent::textMember(json, "active_mtu"));
+  const auto mtu = parseNumber(json["active_mtu"].textOr(""));
   if (mtu && *mtu <= std::numeric_limits<std::uint16_t>::max()) {
     port.activeMtu = static_cast<unsigned>(*mtu);
   }
-  for (const Json& gid : agent::listMember(json, "gids")) {
-    port.gids.push_back(
-        {agent::textMember(gid, "gid"), smallNumber(gid, "index"), agent::textMember(gid, "type")});
+  for (const JsonReader& gid : json["gids"].listOrEmpty()) {
+    port.gids.push_back({gid["gid"].textOr(""), smallNumber(gid["index"]), gid["type"].textOr("")});
   }
   return port;
 }
 
-std::optional<unsigned> unsignedNumber(const Json& object, const char* name) {
-  const auto number = smallNumber(object, name);
-  return number ? std::optional(static_cast<unsigned>(*number)) : std::nullopt;
-}
-
-std::optional<bool> present(const Json& capability) {
-  const Json& value = agent::member(capability, "present");
-  return value.is_boolean() ? std::optional(value.get<bool>()) : std::nullopt;
-}
-
-GuestRdmaDevice readRdmaDevice(const Json& json) {
-  const Json& opens = agent::member(json, "opens");
-  GuestRdmaDevice device{agent::textMember(json, "name"),
-                         agent::textMember(json, "node_guid"),
-                         agent::textMember(json, "pci"),
-                         agent::textMember(json, "parent"),
-                         agent::flagMember(opens, "done"),
-                         agent::textMember(opens, "detail"),
+GuestRdmaDevice readRdmaDevice(const JsonReader& json) {
+  const JsonReader opens = json["opens"];
+  GuestRdmaDevice device{json["name"].textOr(""),
+                         json["node_guid"].textOr(""),
+                         json["pci"].textOr(""),
+                         json["parent"].textOr(""),
+                         opens["done"].flagOr(false),
+                         opens["detail"].textOr(""),
                          {}};
-  for (const Json& port : agent::listMember(json, "ports")) {
+  for (const JsonReader& port : json["ports"].listOrEmpty()) {
     device.ports.push_back(readPort(port));
   }
   return device;
 }
 
-GuestFunction readFunction(const Json& json) {
+GuestFunction readFunction(const JsonReader& json) {
   constexpr unsigned networkClass = 0x02;
-  return {agent::textMember(json, "address"), agent::countMember(json, "vendor"),
-          agent::countMember(json, "device"),
-          agent::countMember(json, "class") >> 16U == networkClass};
+  return {json["address"].textOr(""), json["vendor"].numberOr(0), json["device"].numberOr(0),
+          json["class"].numberOr(0) >> 16U == networkClass};
 }
 
 // `/sys/devices/pci0000:00/0000:00:02.0/0000:01:00.0`
@@ -116,30 +99,29 @@ GuestPath readPath(const std::string& text) {
 }
 
 // The CUDA driver reports 1 for true.
-bool isOne(const Json& value) {
-  return value.is_number_integer() && value.get<std::int64_t>() == 1;
+std::optional<bool> isOne(const JsonReader& value) {
+  const Json& json = value.json();
+  return json.is_number_integer() ? std::optional(json == 1) : std::nullopt;
 }
 
-void readGpus(const Json& document, GuestView& view) {
-  const Json& gpus = agent::member(document, "gpus");
-  view.libcuda = agent::flagMember(agent::member(gpus, "libcuda"), "found");
-  view.libcudaDetail = agent::textMember(agent::member(gpus, "libcuda"), "detail");
-  view.cudaStatus = smallNumber(agent::member(gpus, "libcuda"), "status");
-  view.cudaProblem = parseCudaProblem(agent::textMember(agent::member(gpus, "libcuda"), "code"));
-  view.peerMemory = agent::flagMember(agent::member(gpus, "nvidia_peermem"), "loaded");
-  view.peerMemoryLoadable = agent::flagMember(agent::member(gpus, "nvidia_peermem"), "loadable");
-  for (const Json& each : agent::listMember(gpus, "devices")) {
-    const Json& direct = agent::member(each, "gpudirect_rdma_supported");
-    const Json& mig = agent::member(each, "mig");
-    view.gpus.push_back({agent::textMember(each, "name"), agent::textMember(each, "pci"),
-                         isOne(agent::member(each, "dma_buf_supported")),
-                         smallNumber(each, "index"),
-                         direct.is_number_integer() ? std::optional(isOne(direct)) : std::nullopt,
-                         agent::flagMember(mig, "enabled"), smallNumber(mig, "instances")});
+void readGpus(const JsonReader& document, GuestView& view) {
+  const JsonReader gpus = document["gpus"];
+  view.libcuda = gpus["libcuda"]["found"].flagOr(false);
+  view.libcudaDetail = gpus["libcuda"]["detail"].textOr("");
+  view.cudaStatus = smallNumber(gpus["libcuda"]["status"]);
+  view.cudaProblem = parseCudaProblem(gpus["libcuda"]["code"].textOr(""));
+  view.peerMemory = gpus["nvidia_peermem"]["loaded"].flagOr(false);
+  view.peerMemoryLoadable = gpus["nvidia_peermem"]["loadable"].flagOr(false);
+  for (const JsonReader& each : gpus["devices"].listOrEmpty()) {
+    const JsonReader mig = each["mig"];
+    view.gpus.push_back({each["name"].textOr(""), each["pci"].textOr(""),
+                         isOne(each["dma_buf_supported"]).value_or(false),
+                         smallNumber(each["index"]), isOne(each["gpudirect_rdma_supported"]),
+                         mig["enabled"].flagOr(false), smallNumber(mig["instances"])});
   }
-  for (const Json& each : agent::listMember(document, "distances")) {
-    view.distances.push_back({agent::textMember(each, "nic"), agent::textMember(each, "gpu"),
-                              agent::textMember(each, "distance")});
+  for (const JsonReader& each : document["distances"].listOrEmpty()) {
+    view.distances.push_back(
+        {each["nic"].textOr(""), each["gpu"].textOr(""), each["distance"].textOr("")});
   }
 }
 
@@ -152,38 +134,40 @@ const GuestGid* chosenGid(const GuestPort& port) {
   return found == port.gids.end() ? nullptr : &*found;
 }
 
-GuestView readGuestView(const Json& document) {
+GuestView readGuestView(const Json& json) {
+  const JsonReader document(json);
   GuestView view;
-  for (const Json& each : agent::listMember(document, "netdevs")) {
-    view.netdevs.push_back({agent::textMember(each, "name"), agent::textMember(each, "mac"),
-                            agent::textMember(each, "state"), agent::textMember(each, "pci"),
-                            agent::textMember(each, "driver"), unsignedNumber(each, "mtu")});
+  for (const JsonReader& each : document["netdevs"].listOrEmpty()) {
+    view.netdevs.push_back({each["name"].textOr(""), each["mac"].textOr(""),
+                            each["state"].textOr(""), each["pci"].textOr(""),
+                            each["driver"].textOr(""), each["mtu"].numberOrNone<std::uint16_t>()});
   }
   // PCI functions: those without a driver, and each one's place and services.
-  for (const Json& each : agent::listMember(document, "pci")) {
-    if (agent::textMember(each, "driver").empty()) {
+  for (const JsonReader& each : document["pci"].listOrEmpty()) {
+    if (each["driver"].textOr("").empty()) {
       view.withoutDriver.push_back(readFunction(each));
     }
-    if (GuestPath path = readPath(agent::textMember(each, "path")); !path.empty()) {
+    if (GuestPath path = readPath(each["path"].textOr("")); !path.empty()) {
       view.functions.push_back(std::move(path));
     }
-    const Json& ats = agent::member(each, "ats");
-    view.services[agent::textMember(each, "address")] = {
-        present(agent::member(each, "acs")), present(ats), agent::flagMember(ats, "enabled")};
+    const JsonReader ats = each["ats"];
+    view.services[each["address"].textOr("")] = {each["acs"]["present"].flagOrNone(),
+                                                 ats["present"].flagOrNone(),
+                                                 ats["enabled"].flagOr(false)};
   }
   // RDMA libraries and devices.
-  const Json& rdma = agent::member(document, "rdma");
-  view.libibverbs = agent::flagMember(agent::member(rdma, "libibverbs"), "found");
-  view.libibverbsDetail = agent::textMember(agent::member(rdma, "libibverbs"), "detail");
-  view.librdmacm = agent::flagMember(agent::member(rdma, "librdmacm"), "found");
-  for (const Json& each : agent::listMember(rdma, "devices")) {
+  const JsonReader rdma = document["rdma"];
+  view.libibverbs = rdma["libibverbs"]["found"].flagOr(false);
+  view.libibverbsDetail = rdma["libibverbs"]["detail"].textOr("");
+  view.librdmacm = rdma["librdmacm"]["found"].flagOr(false);
+  for (const JsonReader& each : rdma["devices"].listOrEmpty()) {
     view.rdmaDevices.push_back(readRdmaDevice(each));
   }
   readGpus(document, view);
   // SELinux: only a context that confines the probe counts.
-  const Json& selinux = agent::member(document, "selinux");
-  const std::string context = agent::textMember(selinux, "context");
-  if (agent::isConfined(context) && agent::member(selinux, "enforcing") != Json(false)) {
+  const JsonReader selinux = document["selinux"];
+  const std::string context = selinux["context"].textOr("");
+  if (agent::isConfined(context) && selinux["enforcing"].flagOr(true)) {
     view.confinedAs = context;
   }
   return view;

@@ -5,10 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <optional>
 
-#include "vfpass/agent/reply.hpp"
+#include "vfpass/base/json_reader.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::verify {
@@ -28,32 +27,29 @@ std::string describeNetwork(const Lease& lease) {
 
 // Each side also reports the other's failure, with this prefix (src/probe/channel/channel.cpp). The
 // error without it is the cause.
-const Json& failedReport(const PairReports& reports) {
-  const std::string near = agent::textMember(reports.initiator, "error");
-  const std::string far = agent::textMember(reports.target, "error");
+JsonReader failedReport(const PairReports& reports) {
+  const std::string near = JsonReader(reports.initiator)["error"].textOr("");
+  const std::string far = JsonReader(reports.target)["error"].textOr("");
   const auto isCause = [](const std::string& error) {
     return !error.empty() && error.find("the other side") != 0;
   };
-  return isCause(near) || (!isCause(far) && !near.empty()) ? reports.initiator : reports.target;
+  return JsonReader(isCause(near) || (!isCause(far) && !near.empty()) ? reports.initiator
+                                                                      : reports.target);
 }
 
 // The last run is the one of interest: with `besideHost`, the host memory run comes first.
-const Json& lastRun(const Json& report, std::size_t wanted) {
+JsonReader lastRun(const Json& report, std::size_t wanted) {
   static const Json none = Json::object();
-  const Json& runs = agent::listMember(report, "runs");
-  return runs.size() == wanted ? runs.back() : none;
+  const auto runs = JsonReader(report)["runs"].listOrEmpty();
+  return runs.size() == wanted ? runs.back() : JsonReader(none);
 }
 
 // By the run's owner of the memory.
-std::uint64_t bytesChecked(const Json& run) {
-  return agent::countMember(agent::member(run, "owner"), "bytes_checked");
+std::uint64_t bytesChecked(const JsonReader& run) {
+  return run["owner"]["bytes_checked"].numberOr(0);
 }
 
-std::optional<double> microseconds(const Json& run, const char* name) {
-  const Json& value = agent::member(agent::member(run, "latency"), name);
-  const double figure = value.is_number() ? value.get<double>() : 0;
-  return std::isfinite(figure) && figure > 0 ? std::optional(figure) : std::nullopt;
-}
+bool hasPassed(const Json& report) { return JsonReader(report)["passed"].flagOr(false); }
 
 /// Combines the finding from the initiator's report with the target's own report. Adds the figures
 /// only if both passed. `targetProblem` is empty if the target's report confirms the transfer.
@@ -79,22 +75,19 @@ constexpr const char* rdmaCmKey = "peer-rdma-cm";
 constexpr const char* rdmaCmExpected = "rdma_cm connects both IP addresses, and data arrives";
 
 // `, 87 us` from a report on ping; empty if it has no valid time.
-std::string roundTrip(const Json& report) {
-  const Json& time = agent::member(report, "median_microseconds");
-  const double value = time.is_number() ? time.get<double>() : 0;
-  return std::isfinite(value) && value > 0 && value < 1e9
-             ? ", " + std::to_string(std::lround(value)) + " us"
-             : "";
+std::string roundTrip(const JsonReader& report) {
+  const double value = report["median_microseconds"].figureOrNone().value_or(0);
+  return value > 0 && value < 1e9 ? ", " + std::to_string(std::lround(value)) + " us" : "";
 }
 
 }  // namespace
 
 std::string errorOf(const PairReports& reports) {
-  return agent::textMember(failedReport(reports), "error");
+  return failedReport(reports)["error"].textOr("");
 }
 
 std::string remedyOf(const PairReports& reports) {
-  return agent::textMember(failedReport(reports), "remedy");
+  return failedReport(reports)["remedy"].textOr("");
 }
 
 Finding judgeNetwork(const std::string& subject, const Lease& initiator, const Lease& target) {
@@ -111,11 +104,11 @@ Finding judgeNetwork(const std::string& subject, const Lease& initiator, const L
 Finding judgeReach(const std::string& subject, const PairReports& reports) {
   Finding finding{"peer-reach", subject, Outcome::failed, "messages arrive in both directions",
                   {},           {}};
-  const Json& run = lastRun(reports.initiator, 1);
-  const auto median = microseconds(run, "median");
+  const double median =
+      lastRun(reports.initiator, 1)["latency"]["median"].figureOrNone().value_or(0);
   const std::string error = errorOf(reports);
-  if (!error.empty() || !median || !agent::flagMember(reports.initiator, "passed") ||
-      !agent::flagMember(reports.target, "passed")) {
+  if (!error.empty() || median <= 0 || !hasPassed(reports.initiator) ||
+      !hasPassed(reports.target)) {
     finding.seen = error.empty() ? "no report" : error;
     finding.remedy =
         "check that each guest's device is up, with an address in the same subnet and the same MTU "
@@ -124,7 +117,7 @@ Finding judgeReach(const std::string& subject, const PairReports& reports) {
     return finding;
   }
   finding.outcome = Outcome::passed;
-  finding.seen = std::to_string(std::lround(*median)) + " us in one direction";
+  finding.seen = std::to_string(std::lround(median)) + " us in one direction";
   return finding;
 }
 
@@ -134,8 +127,7 @@ Finding judgePairTransfer(const Transfer& transfer, const PairReports& reports,
   Finding finding = judgeTransfer(transfer, reports.initiator, measured);
   const std::uint64_t checked = bytesChecked(lastRun(reports.target, transfer.besideHost ? 2 : 1));
   const bool targetOwns = transfer.operation == "write";
-  const bool right =
-      agent::flagMember(reports.target, "passed") && (!targetOwns || checked >= transfer.bytes());
+  const bool right = hasPassed(reports.target) && (!targetOwns || checked >= transfer.bytes());
   return confirmed(
       std::move(finding), reports,
       right ? ""
@@ -148,8 +140,7 @@ Finding judgePairLatency(const Transfer& latency, const PairReports& reports,
   std::vector<Figure> measured;
   Finding finding = judgeLatency(latency, reports.initiator, measured);
   return confirmed(std::move(finding), reports,
-                   agent::flagMember(reports.target, "passed") ? "" : "did not report a pass",
-                   measured, figures);
+                   hasPassed(reports.target) ? "" : "did not report a pass", measured, figures);
 }
 
 Finding judgePairSizes(const Transfer& transfer, const PairReports& reports,
@@ -157,8 +148,7 @@ Finding judgePairSizes(const Transfer& transfer, const PairReports& reports,
   std::vector<Figure> measured;
   Finding finding = judgeSizes(transfer, reports.initiator, measured);
   return confirmed(std::move(finding), reports,
-                   agent::flagMember(reports.target, "passed") ? "" : "did not report a pass",
-                   measured, figures);
+                   hasPassed(reports.target) ? "" : "did not report a pass", measured, figures);
 }
 
 std::string whyNoRdmaCm(const GuestView& view, const RdmaPort& port) {
@@ -178,14 +168,13 @@ Finding rdmaCmNotTried(const std::string& subject, const std::string& reason) {
 Finding judgeRdmaCm(const std::string& subject, std::uint64_t bytes, const PairReports& reports) {
   Finding finding{rdmaCmKey, subject, Outcome::failed, rdmaCmExpected, {}, {}};
   const std::string error = errorOf(reports);
-  const Json& addresses = agent::member(lastRun(reports.initiator, 1), "rdma_cm");
-  const std::string source = agent::textMember(addresses, "source");
+  const JsonReader addresses = lastRun(reports.initiator, 1)["rdma_cm"];
+  const std::string source = addresses["source"].textOr("");
   const std::uint64_t checked = bytesChecked(lastRun(reports.target, 1));
-  if (error.empty() && !source.empty() && checked >= bytes &&
-      agent::flagMember(reports.initiator, "passed") &&
-      agent::flagMember(reports.target, "passed")) {
+  if (error.empty() && !source.empty() && checked >= bytes && hasPassed(reports.initiator) &&
+      hasPassed(reports.target)) {
     finding.outcome = Outcome::passed;
-    finding.seen = source + " to " + agent::textMember(addresses, "destination") + ", " +
+    finding.seen = source + " to " + addresses["destination"].textOr("") + ", " +
                    std::to_string(checked) + " bytes right";
     return finding;
   }
@@ -214,19 +203,19 @@ std::optional<std::string> addressOfGid(const std::string& gid) {
 }
 
 Finding judgePing(const std::string& subject, const std::string& interface,
-                  const std::string& address, const Json& report) {
+                  const std::string& address, const Json& json) {
   Finding finding{"peer-ip", subject, Outcome::warning, address + " answers through " + interface,
                   {},        {}};
-  const std::uint64_t received = agent::countMember(report, "received");
-  if (agent::flagMember(report, "passed") && received > 0) {
+  const JsonReader report(json);
+  const std::uint64_t received = report["received"].numberOr(0);
+  if (report["passed"].flagOr(false) && received > 0) {
     finding.outcome = Outcome::passed;
-    finding.seen = std::to_string(received) + " of " +
-                   std::to_string(agent::countMember(report, "sent")) + " echo requests" +
-                   roundTrip(report);
+    finding.seen = std::to_string(received) + " of " + std::to_string(report["sent"].numberOr(0)) +
+                   " echo requests" + roundTrip(report);
     return finding;
   }
-  const std::string error = agent::textMember(report, "error");
-  const std::string problem = agent::textMember(report, "problem");
+  const std::string error = report["error"].textOr("");
+  const std::string problem = report["problem"].textOr("");
   finding.seen = !error.empty() ? error : problem.empty() ? "no reply" : "no reply: " + problem;
   finding.remedy =
       "in the guests: give both interfaces addresses of one subnet (vfpass guest-setup), and let "

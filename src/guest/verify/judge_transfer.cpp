@@ -4,13 +4,12 @@
 #include <chrono>
 #include <cmath>
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 #include <thread>
 #include <utility>
 
-#include "vfpass/agent/reply.hpp"
+#include "vfpass/base/json_reader.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/deadlines.hpp"
 #include "vfpass/finding.hpp"
@@ -23,34 +22,27 @@ using Json = nlohmann::json;
 constexpr const char* otherBuild = "check that the guest runs the probe of this vfpass build";
 
 // The owner of the written memory checks: the target for a write, the initiator for a read.
-std::uint64_t checkedBytes(const Json& run) {
-  const Json& owners = agent::member(run, "owners");
-  return std::max(agent::countMember(agent::member(owners, "initiator"), "bytes_checked"),
-                  agent::countMember(agent::member(owners, "target"), "bytes_checked"));
+std::uint64_t checkedBytes(const JsonReader& run) {
+  const JsonReader owners = run["owners"];
+  return std::max(owners["initiator"]["bytes_checked"].numberOr(0),
+                  owners["target"]["bytes_checked"].numberOr(0));
 }
 
-std::string firstCorruption(const Json& run) {
+std::string firstCorruption(const JsonReader& run) {
   for (const char* owner : {"target", "initiator"}) {
-    for (const Json& each :
-         agent::listMember(agent::member(agent::member(run, "owners"), owner), "corruptions")) {
-      return agent::textMember(each, "damage") + " in message " +
-             std::to_string(agent::countMember(each, "message")) + " at offset " +
-             std::to_string(agent::countMember(each, "offset"));
+    for (const JsonReader& each : run["owners"][owner]["corruptions"].listOrEmpty()) {
+      return each["damage"].textOr("") + " in message " +
+             std::to_string(each["message"].numberOr(0)) + " at offset " +
+             std::to_string(each["offset"].numberOr(0));
     }
   }
   return "wrong bytes";
 }
 
 // 0 for a missing or invalid figure.
-double positive(const Json& object, const char* name) {
-  const Json& value = agent::member(object, name);
-  const double figure = value.is_number() ? value.get<double>() : 0;
-  return std::isfinite(figure) && figure > 0 ? figure : 0;
-}
+double positive(const JsonReader& value) { return std::max(value.figureOrNone().value_or(0), 0.0); }
 
-double gigabits(const Json& run) {
-  return positive(agent::member(run, "bandwidth"), "gigabits_per_second");
-}
+double gigabits(const JsonReader& run) { return positive(run["bandwidth"]["gigabits_per_second"]); }
 
 Finding finding(const Transfer& transfer, Outcome outcome, const std::string& seen,
                 const std::string& remedy) {
@@ -65,55 +57,53 @@ Finding finding(const Transfer& transfer, Outcome outcome, const std::string& se
 }
 
 // Whether the run used this memory: with `besideHost`, a host memory run comes first.
-bool usesMemoryOf(const Transfer& transfer, const Json& run) {
-  const Json& memory = agent::member(run, "memory");
-  return agent::textMember(agent::member(memory, "initiator"), "kind") == transfer.memory &&
-         agent::textMember(agent::member(memory, "target"), "kind") == transfer.memoryOfTarget();
+bool usesMemoryOf(const Transfer& transfer, const JsonReader& run) {
+  const JsonReader memory = run["memory"];
+  return memory["initiator"]["kind"].textOr("") == transfer.memory &&
+         memory["target"]["kind"].textOr("") == transfer.memoryOfTarget();
 }
 
 // ` via DMA-BUF`, and the mechanisms that failed before.
-std::string mechanismOf(const Transfer& transfer, const Json& run) {
-  const Json& memory = agent::member(agent::member(run, "memory"),
-                                     transfer.memoryOfTarget() == "gpu" ? "target" : "initiator");
-  std::string text = " via " + agent::textMember(memory, "registration");
-  for (const Json& each : agent::listMember(memory, "rejected")) {
-    text += each.is_string() ? ", not via " + each.get<std::string>() : "";
+std::string mechanismOf(const Transfer& transfer, const JsonReader& run) {
+  const JsonReader memory =
+      run["memory"][transfer.memoryOfTarget() == "gpu" ? "target" : "initiator"];
+  std::string text = " via " + memory["registration"].textOr("");
+  for (const JsonReader& each : memory["rejected"].listOrEmpty()) {
+    text += each.json().is_string() ? ", not via " + each.textOr("") : "";
   }
   return text;
 }
 
 // `, median of 375 passes, 0.52 s`; empty for a run of exactly the requested messages.
-std::string durationOf(const Json& run) {
-  const Json& bandwidth = agent::member(run, "bandwidth");
-  const std::uint64_t passes = agent::countMember(bandwidth, "passes");
-  if (agent::countMember(agent::member(run, "settings"), "minimum_milliseconds") == 0 ||
-      passes == 0) {
+std::string durationOf(const JsonReader& run) {
+  const JsonReader bandwidth = run["bandwidth"];
+  const std::uint64_t passes = bandwidth["passes"].numberOr(0);
+  if (run["settings"]["minimum_milliseconds"].numberOr(0) == 0 || passes == 0) {
     return "";
   }
   return ", median of " + std::to_string(passes) + " passes, " +
-         rounded(positive(bandwidth, "seconds")) + " s" +
-         (agent::flagMember(bandwidth, "minimum_reached") ? "" : " (time limit reached)");
+         rounded(positive(bandwidth["seconds"])) + " s" +
+         (bandwidth["minimum_reached"].flagOr(false) ? "" : " (time limit reached)");
 }
 
 /// The first problem of a report apart from its figures; nullopt: none.
-std::optional<Finding> findProblem(const Transfer& transfer, const Json& report,
+std::optional<Finding> findProblem(const Transfer& transfer, const JsonReader& report,
                                    std::size_t wantedRuns) {
-  const Json& runs = agent::listMember(report, "runs");
+  const auto runs = report["runs"].listOrEmpty();
   if (runs.size() != wantedRuns) {
-    const std::string error = agent::textMember(report, "error");
+    const std::string error = report["error"].textOr("");
     return finding(transfer, Outcome::failed, error.empty() ? "no report" : error,
-                   agent::textMember(report, "remedy"));
+                   report["remedy"].textOr(""));
   }
-  for (const Json& run : runs) {
-    if (!agent::flagMember(report, "passed") &&
-        (!agent::flagMember(run, "passed") || runs.size() == 1)) {
+  for (const JsonReader& run : runs) {
+    if (!report["passed"].flagOr(false) && (!run["passed"].flagOr(false) || runs.size() == 1)) {
       return finding(
           transfer, Outcome::failed, firstCorruption(run),
           "compare firmware and driver with those of a working host: the device or its driver "
           "corrupts data");
     }
   }
-  return agent::flagMember(report, "passed")
+  return report["passed"].flagOr(false)
              ? std::nullopt
              : std::optional(finding(transfer, Outcome::failed,
                                      "the probe reported a failure without a cause", otherBuild));
@@ -138,7 +128,7 @@ std::string Transfer::path() const {
 
 std::uint64_t claimedBytes(const Transfer& transfer, const Json& report) {
   std::uint64_t claimed = 0;
-  for (const Json& run : agent::listMember(report, "runs")) {
+  for (const JsonReader& run : JsonReader(report)["runs"].listOrEmpty()) {
     const std::uint64_t checked = checkedBytes(run);
     claimed = checked > UINT64_MAX - claimed ? UINT64_MAX : claimed + checked;
   }
@@ -146,12 +136,12 @@ std::uint64_t claimedBytes(const Transfer& transfer, const Json& report) {
 }
 
 Finding judgeTransfer(const Transfer& transfer, const Json& report, std::vector<Figure>& figures) {
-  if (auto problem = findProblem(transfer, report, transfer.besideHost ? 2 : 1)) {
+  if (auto problem = findProblem(transfer, JsonReader(report), transfer.besideHost ? 2 : 1)) {
     return *std::move(problem);
   }
   // The report has passed; check that it covers all bytes, in the requested memory.
-  const Json& runs = agent::listMember(report, "runs");
-  const Json& run = runs.back();
+  const auto runs = JsonReader(report)["runs"].listOrEmpty();
+  const JsonReader run = runs.back();
   const std::uint64_t checked = checkedBytes(run);
   if (checked < transfer.bytes()) {
     return finding(transfer, Outcome::failed,
@@ -191,22 +181,22 @@ Finding judgeLatency(const Transfer& transfer, const Json& report, std::vector<F
     return Finding{"latency-" + transfer.memory, transfer.subject, outcome, expected, seen, remedy};
   };
   constexpr std::size_t kinds = 2;  // read and send
-  if (const auto problem = findProblem(transfer, report, transfer.besideHost ? 2 * kinds : kinds)) {
+  if (const auto problem =
+          findProblem(transfer, JsonReader(report), transfer.besideHost ? 2 * kinds : kinds)) {
     return found(Outcome::failed, problem->seen, problem->remedy);
   }
   // Each run has to be for a known operation and memory, with a latency and all bytes checked.
   std::string seen;
-  for (const Json& run : agent::listMember(report, "runs")) {
+  for (const JsonReader& run : JsonReader(report)["runs"].listOrEmpty()) {
     Figure figure;
     figure.subject = transfer.subject;
-    figure.operation = agent::textMember(agent::member(run, "settings"), "operation");
-    figure.memory =
-        agent::textMember(agent::member(agent::member(run, "memory"), "target"), "kind");
+    figure.operation = run["settings"]["operation"].textOr("");
+    figure.memory = run["memory"]["target"]["kind"].textOr("");
     figure.gpu = figure.memory == "gpu" ? transfer.gpu : "";
     figure.messageBytes = transfer.messageBytes;
     figure.checkedBytes = checkedBytes(run);
-    figure.medianMicroseconds = positive(agent::member(run, "latency"), "median");
-    figure.tailMicroseconds = positive(agent::member(run, "latency"), "p99");
+    figure.medianMicroseconds = positive(run["latency"]["median"]);
+    figure.tailMicroseconds = positive(run["latency"]["p99"]);
     const bool known = (figure.operation == "read" || figure.operation == "send") &&
                        (figure.memory == "host" || figure.memory == "gpu");
     if (!known || *figure.medianMicroseconds == 0 || figure.checkedBytes < transfer.bytes()) {
@@ -239,19 +229,19 @@ Finding judgeSizes(const Transfer& transfer, const Json& report, std::vector<Fig
                    seen,
                    remedy};
   };
-  if (const auto problem = findProblem(transfer, report, missing.size())) {
+  if (const auto problem = findProblem(transfer, JsonReader(report), missing.size())) {
     return found(Outcome::failed, problem->seen, problem->remedy);
   }
   // The figures count only if all runs are complete.
   std::vector<Figure> measured;
   double best = 0;
-  for (const Json& run : agent::listMember(report, "runs")) {
+  for (const JsonReader& run : JsonReader(report)["runs"].listOrEmpty()) {
     Figure figure;
     figure.subject = transfer.subject;
     figure.source = sizeFigures;
-    figure.operation = agent::textMember(agent::member(run, "settings"), "operation");
+    figure.operation = run["settings"]["operation"].textOr("");
     figure.memory = transfer.memory;
-    figure.messageBytes = agent::countMember(agent::member(run, "settings"), "bytes");
+    figure.messageBytes = run["settings"]["bytes"].numberOr(0);
     figure.checkedBytes = checkedBytes(run);
     figure.gigabitsPerSecond = gigabits(run);
     const bool known = missing.erase({figure.operation, figure.messageBytes}) == 1;

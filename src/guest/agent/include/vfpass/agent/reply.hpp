@@ -1,7 +1,6 @@
 #pragma once
 
-#include <cstdint>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 
@@ -15,15 +14,5 @@ nlohmann::json parseReply(std::string_view text);
 std::string decodeBase64(std::string_view text);
 
 std::string encodeBase64(std::string_view bytes);
-
-/// A member of an untrusted object; null if it is missing.
-const nlohmann::json& member(const nlohmann::json& object, const char* name);
-
-/// The same for members of one type. A missing member or one of another type reads as "", 0, false
-/// or an empty list.
-std::string textMember(const nlohmann::json& object, const char* name);
-std::uint64_t countMember(const nlohmann::json& object, const char* name);
-bool flagMember(const nlohmann::json& object, const char* name);
-const nlohmann::json& listMember(const nlohmann::json& object, const char* name);
 
 }  // namespace vfpass::agent
