@@ -170,11 +170,14 @@ std::string toLower(std::string_view text) {
 }
 
 std::optional<std::string> closestSpelling(std::string_view word,
-                                           const std::vector<std::string>& candidates) {
+                                           const std::vector<std::string>& candidates,
+                                           std::size_t mostEdits) {
   std::optional<std::string> best;
-  // Accept errors in up to a third of the word, but at most three letters.
-  std::size_t limit = std::min<std::size_t>(3, word.size() / 3 + 1);
+  std::size_t limit = std::min(mostEdits, word.size() / 3 + 1);
   for (const auto& candidate : candidates) {
+    if (std::max(word.size(), candidate.size()) > std::min(word.size(), candidate.size()) + limit) {
+      continue;
+    }
     const std::size_t distance = editDistance(toLower(word), toLower(candidate));
     if (distance <= limit && (!best || distance < limit)) {
       best = candidate;

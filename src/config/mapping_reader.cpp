@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <map>
@@ -24,6 +25,24 @@ constexpr std::array<KeyOfVariable, 5> keysOfVariables{{{"NCCL_IB_GID_INDEX", "g
 // NCCL copies a value from the file into 1024 bytes, with the final zero, and cuts the rest
 // (setEnvFile in src/misc/param.cc).
 constexpr std::size_t longestValue = 1023;
+
+// Variables that differ in no more letters than this (NCCL_IB_TC and NCCL_IB_SL) are listed in the
+// schema either both or not at all.
+constexpr std::size_t mostWrongLetters = 2;
+
+const SchemaValidator& schema() {
+  static const SchemaValidator validator(mappingSchema());
+  return validator;
+}
+
+/// A hint if the variable is probably misspelt: NCCL ignores one that it does not know.
+std::string correctionOf(const std::string& variable) {
+  static const std::vector<std::string> listed =
+      schema().listedKeys("/definitions/nccl/properties/environment");
+  return std::ranges::find(listed, variable) == listed.end()
+             ? suggestion(variable, listed, mostWrongLetters)
+             : std::string{};
+}
 
 /// Why a variable has no place in a mapping, and what to do.
 struct Refusal {
@@ -71,6 +90,8 @@ std::map<std::string, std::string> readEnvironment(Node& block, ProblemList& pro
       problems.add(list->keys[i].position, name + ": " + refusal->reason, refusal->remedy);
     } else if (value.refused) {
       continue;
+    } else if (const std::string correction = correctionOf(name); !correction.empty()) {
+      problems.add(list->keys[i].position, "unknown key " + quoteForMessage(name), correction);
     } else if (const auto wrong = refusalOfValue(value.text)) {
       problems.refuse(value, name + ": " + wrong->reason, wrong->remedy);
     } else {
@@ -80,8 +101,9 @@ std::map<std::string, std::string> readEnvironment(Node& block, ProblemList& pro
   return environment;
 }
 
-/// Reads `nccl:` of a mapping. The schema has checked the names of variables and the types of
-/// values; this refuses variables that something else sets, and values that NCCL would not read.
+/// Reads `nccl:` of a mapping. The schema has checked the form of names and the types of values;
+/// this refuses variables that something else sets, misspelt ones, and values that NCCL would not
+/// read.
 NcclSettings readNccl(Node& root, ProblemList& problems) {
   NcclSettings settings;
   Node* const block = findSound(root, "nccl");
@@ -194,14 +216,13 @@ void readSparePorts(Node& root, Mapping& mapping, ProblemList& problems) {
 
 Mapping readMapping(const std::string& text, ProblemList& problems) {
   // The schema marks what it refuses, and the readers skip that: one run reports all problems.
-  static const SchemaValidator schema(mappingSchema());
   Mapping mapping;
   mapping.file = problems.file();
   auto root = readYaml(text, problems);
   if (!root) {
     return mapping;
   }
-  schema.validate(*root, problems);
+  schema().validate(*root, problems);
   // What concerns the whole VM.
   if (const Node* const vm = findSound(*root, "vm")) {
     mapping.vm = vm->text;

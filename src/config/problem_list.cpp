@@ -52,12 +52,13 @@ std::vector<Problem> ProblemList::take() {
   return std::exchange(problems_, {});
 }
 
-std::string suggestion(std::string_view word, const std::vector<std::string>& candidates) {
+std::string suggestion(std::string_view word, const std::vector<std::string>& candidates,
+                       std::size_t mostEdits) {
   // Longer words are not misspellings, and the cost of the edit distance grows with the length.
   if (word.size() > 64) {
     return {};
   }
-  const auto near = closestSpelling(word, candidates);
+  const auto near = closestSpelling(word, candidates, mostEdits);
   return near ? "did you mean `" + *near + "`?" : std::string{};
 }
 

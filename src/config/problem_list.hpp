@@ -35,8 +35,9 @@ class ProblemList {
   std::size_t leftOut_ = 0;
 };
 
-/// "did you mean `x`?", or an empty hint if no candidate is similar.
-std::string suggestion(std::string_view word, const std::vector<std::string>& candidates);
+/// "did you mean `x`?", or an empty hint if no candidate is similar (closestSpelling()).
+std::string suggestion(std::string_view word, const std::vector<std::string>& candidates,
+                       std::size_t mostEdits = 3);
 
 /// Sorts by file, line and column.
 void sortByPlace(std::vector<Problem>& problems);

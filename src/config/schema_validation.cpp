@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <set>
 #include <span>
 #include <string>
@@ -125,10 +126,17 @@ void reportMissingAlternative(Node& node, const SchemaView& schema, ProblemList&
 }
 
 SchemaView SchemaView::property(const std::string& key) const {
-  const json* properties =
-      part != nullptr && part->contains("properties") ? &part->at("properties") : nullptr;
-  const bool known = properties != nullptr && properties->contains(key);
-  return resolve({whole, known ? &properties->at(key) : nullptr});
+  if (part != nullptr && part->contains("properties") && part->at("properties").contains(key)) {
+    return resolve({whole, &part->at("properties").at(key)});
+  }
+  if (part != nullptr && part->contains("patternProperties")) {
+    for (const auto& [pattern, schema] : part->at("patternProperties").items()) {
+      if (std::regex_search(key, std::regex(pattern))) {
+        return resolve({whole, &schema});
+      }
+    }
+  }
+  return {whole, nullptr};
 }
 
 SchemaView SchemaView::entries() const {
@@ -149,13 +157,15 @@ void reportValue(Node& node, const SchemaView& schema, ProblemList& problems) {
                   schema.part == nullptr ? std::string{} : hintFor(node, *schema.part));
 }
 
-/// Reports every key of a block that the schema does not define.
+/// Reports every key of a block that the schema does not define, and marks its value.
 void reportUnknownKeys(Node& node, const SchemaView& schema, ProblemList& problems) {
   const std::vector<std::string> known = knownKeys(schema);
-  for (const auto& key : node.keys) {
+  for (std::size_t i = 0; i < node.keys.size(); ++i) {
+    const auto& key = node.keys[i];
     if (schema.property(key.text).part != nullptr) {
       continue;
     }
+    node.items[i].refused = true;
     std::string hint = problems.full() ? std::string{} : suggestion(key.text, known);
     if (hint.empty()) {
       hint = known.size() > mostKeysListed ? "expected " + schema.title()
@@ -242,7 +252,7 @@ enum class Mistake { inherited, missingKey, unknownKey, repeatedEntry, value };
 // value's parents (`inherited`); those errors are ignored.
 Mistake classify(std::string_view description) {
   static constexpr std::pair<std::string_view, Mistake> kinds[] = {
-      {"Failed to validate against schema associated with property", Mistake::inherited},
+      {"Failed to validate against schema associated with", Mistake::inherited},
       {"Failed to validate item", Mistake::inherited},
       {"Missing required property", Mistake::missingKey},
       {"Object contains a property", Mistake::unknownKey},
@@ -306,6 +316,11 @@ void SchemaValidator::validate(Node& root, ProblemList& problems) const {
   if (problems.empty()) {
     problems.add(root.position, "the file does not match the schema");
   }
+}
+
+std::vector<std::string> SchemaValidator::listedKeys(const std::string& pointer) const {
+  const json& text = implementation_->text;
+  return knownKeys({&text, &text.at(json::json_pointer(pointer))});
 }
 
 }  // namespace vfpass::config

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "problem_list.hpp"
 #include "yaml_tree.hpp"
@@ -20,6 +21,9 @@ class SchemaValidator {
   /// Reports every value in the tree that the schema does not accept, with its place and a message
   /// made from the schema's titles, and marks it as refused.
   void validate(Node& root, ProblemList& problems) const;
+
+  /// The keys that the part of the schema at this JSON pointer lists; more may match a pattern.
+  [[nodiscard]] std::vector<std::string> listedKeys(const std::string& pointer) const;
 
  private:
   struct Implementation;

@@ -20,8 +20,8 @@ CHECKOUT = HERE.parent.parent
 VERSIONS = sorted(each.parent for each in HERE.glob("*/schemas"))
 INPUTS = ("mapping.schema.json", "host.schema.json")
 # The keywords that compatible.py compares, and those that do not restrict values.
-KEYWORDS = {"type", "properties", "required", "additionalProperties", "enum", "const", "items", "anyOf", "oneOf", "pattern",
-            "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength", "minItems", "maxItems",
+KEYWORDS = {"type", "properties", "required", "additionalProperties", "patternProperties", "enum", "const", "items", "anyOf", "oneOf",
+            "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength", "minItems", "maxItems",
             "minProperties", "maxProperties", "$ref"}
 HARMLESS = {"$schema", "$id", "title", "description", "definitions", "default", "uniqueItems", "dependencies"}
 
@@ -37,7 +37,7 @@ def current_schema(name):
 def schemas_in(value):
     """Every schema in a schema, by its place."""
     yield value
-    for key in ("properties", "definitions"):
+    for key in ("properties", "patternProperties", "definitions"):
         for below in value.get(key, {}).values():
             yield from schemas_in(below)
     for key in ("items", "additionalProperties"):

@@ -1,6 +1,7 @@
 """Compares formats of two releases. Each function returns a list of sentences, one for each incompatible change."""
 
 import json
+import re
 
 LOWER_BOUNDS = ("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties")
 # Text for people, which may change (docs/compatibility.md).
@@ -30,6 +31,13 @@ def alternatives(schema):
     return schema.get("anyOf", schema.get("oneOf", []))
 
 
+def schema_of(schema, key):
+    """The schema of a key, listed or by a pattern; None if the key is not accepted."""
+    if key in schema.get("properties", {}):
+        return schema["properties"][key]
+    return next((below for pattern, below in schema.get("patternProperties", {}).items() if re.search(pattern, key)), None)
+
+
 class Pair:
     """One place in the earlier and in the current schema."""
 
@@ -44,8 +52,8 @@ class Pair:
 
     def children(self):
         for key, earlier in self.earlier.get("properties", {}).items():
-            if key in self.now.get("properties", {}):
-                yield self.below(earlier, self.now["properties"][key], "/" + key)
+            if (now := schema_of(self.now, key)) is not None:
+                yield self.below(earlier, now, "/" + key)
         for key, step in (("items", "[]"), ("additionalProperties", "/*")):
             if isinstance(self.earlier.get(key), dict) and isinstance(self.now.get(key), dict):
                 yield self.below(self.earlier[key], self.now[key], step)
@@ -65,8 +73,10 @@ def walk(pair, check):
 def _no_longer_accepted(pair):
     earlier, now = pair.earlier, pair.now
     for key in earlier.get("properties", {}):
-        if key not in now.get("properties", {}) and now.get("additionalProperties") is False:
+        if schema_of(now, key) is None and now.get("additionalProperties") is False:
             yield f"the key `{key}` is no longer accepted"
+    for pattern in set(earlier.get("patternProperties", {})) - set(now.get("patternProperties", {})):
+        yield f"keys of the pattern `{pattern}` are no longer accepted"
     for key in set(now.get("required", [])) - set(earlier.get("required", [])):
         yield f"the key `{key}` is now required"
     if types(now) and not types(earlier) <= types(now):

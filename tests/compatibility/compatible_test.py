@@ -47,6 +47,20 @@ class Schemas(unittest.TestCase):
         self.assertEqual([": the key `mode` is no longer accepted"], self.accepted(remove))
         self.assertEqual([": the key `mode` was removed"], self.promised(remove))
 
+    def test_a_pattern_can_replace_a_key(self):
+        def replace(pattern, value):
+            def change(schema):
+                schema["properties"].pop("mode")
+                schema["patternProperties"] = {pattern: value}
+            return change
+        self.assertEqual([], self.accepted(replace("^m[a-z]+$", {"enum": ["mirror", "flat"]})))
+        self.assertEqual(["/mode: `flat` is no longer accepted"], self.accepted(replace("^m[a-z]+$", {"enum": ["mirror"]})))
+        self.assertEqual([": the key `mode` is no longer accepted"], self.accepted(replace("^n[a-z]+$", {})))
+
+    def test_finds_removed_pattern(self):
+        earlier = changed(lambda schema: schema.update(patternProperties={"^X": {"type": "string"}}))
+        self.assertEqual([": keys of the pattern `^X` are no longer accepted"], no_longer_accepted(earlier, SCHEMA))
+
     def test_finds_removed_key_below_a_list(self):
         remove = lambda schema: schema["properties"]["vfs"]["items"]["properties"].pop("mtu")
         self.assertEqual(["/vfs[]: the key `mtu` was removed"], self.promised(remove))

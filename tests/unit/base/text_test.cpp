@@ -22,6 +22,8 @@ TEST(ClosestSpelling, SuggestsOnlySimilarWords) {
   EXPECT_EQ(closestSpelling("spoofcheck", words), "spoof-check");
   EXPECT_EQ(closestSpelling("Trsut", words), "trust");
   EXPECT_FALSE(closestSpelling("banana", words));
+  EXPECT_EQ(closestSpelling("link-stat", words, 1), "link-state");
+  EXPECT_FALSE(closestSpelling("link-sta", words, 1));
 }
 
 TEST(Printable, EscapesControlCharactersAndInvalidUtf8) {

@@ -25,9 +25,11 @@ std::vector<std::string> splitLines(std::string_view text);
 std::string join(const std::vector<std::string>& parts, std::string_view separator);
 std::string toLower(std::string_view text);
 
-/// The candidate most similar to `word`; nullopt when none is similar enough.
+/// The candidate most similar to `word`; nullopt if all differ from it in more than a third of its
+/// letters, or in more than `mostEdits`. Upper and lower case count as equal.
 std::optional<std::string> closestSpelling(std::string_view word,
-                                           const std::vector<std::string>& candidates);
+                                           const std::vector<std::string>& candidates,
+                                           std::size_t mostEdits = 3);
 
 /// Makes untrusted text safe for terminals and logs: control characters (including C1) and bytes
 /// that are not valid UTF-8 become `\xNN`. Domain names may contain newlines and escape sequences.
