@@ -112,8 +112,6 @@ ExitCode show(Session& session, const TopoOptions& options) {
     showNccl(session, shown);
   } else if (format == "json") {
     report::writeTopologyJson(session.out(), shown.subject());
-  } else if (format == "dot") {
-    report::writeTopologyDot(session.out(), shown.subject());
   } else if (format == "svg") {
     writeSvg(session.out(), shown);
   } else if (format == "tree") {
@@ -131,16 +129,15 @@ void addTopo(CLI::App& app, Runner& runner) {
       app.add_subcommand("topo", "Show the distance of each GPU to each PF, and the PCI tree");
   const auto options = std::make_shared<TopoOptions>();
   command
-      ->add_option(
-          "--format", options->format,
-          "Output format: matrix, tree, svg (picture), dot, json, nccl (for NCCL_TOPO_FILE)")
+      ->add_option("--format", options->format,
+                   "Output format: matrix, tree, svg (picture), json, nccl (for NCCL_TOPO_FILE)")
       ->type_name("FORMAT")
-      ->check(CLI::IsMember({"matrix", "tree", "svg", "dot", "json", "nccl"}))
+      ->check(CLI::IsMember({"matrix", "tree", "svg", "json", "nccl"}))
       ->capture_default_str();
   command
       ->add_option("--vm", options->vm,
-                   "Show this VM's guest: matrix, tree and svg show host and guest, dot, json and\n"
-                   "nccl only the guest")
+                   "Show this VM's guest: matrix, tree and svg show host and guest, json and nccl\n"
+                   "only the guest")
       ->type_name("VM");
   command
       ->add_option("--html", options->html, "Write one HTML page with picture and matrix instead")

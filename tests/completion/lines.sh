@@ -27,7 +27,7 @@ check_lines() {
     expect 'vfpass sn' snapshot
     expect 'vfpass pf ' list
     expect 'vfpass topo --form' --format
-    expect 'vfpass topo --format ' dot json matrix nccl svg tree
+    expect 'vfpass topo --format ' json matrix nccl svg tree
     expect "vfpass --config-dir $work attach train" train-00
     expect "vfpass --config-dir $work history train" train-00
     expect "vfpass check $work/fi" "$folder"file.yaml

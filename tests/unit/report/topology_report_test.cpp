@@ -49,10 +49,6 @@ TEST(TopologyReport, Json) {
   expectValid("topo", text);
 }
 
-TEST(TopologyReport, Dot) {
-  expectGolden("topo.dot", written([](auto& out) { writeTopologyDot(out, samples::topology()); }));
-}
-
 // The picture in the README.
 TEST(TopologyReport, Svg) {
   expectGolden("../../../../docs/topology.svg", svgOf(samples::topology()));
@@ -73,8 +69,6 @@ TEST(TopologyReport, EscapesUntrustedTextInOtherFormats) {
   const auto matrix = written([&](auto& out) { writeTopologyMatrix(out, report, {}); });
   EXPECT_THAT(tree + matrix, Not(HasSubstr("\x1b")));
   expectValid("topo", written([&](auto& out) { writeTopologyJson(out, report); }));
-  const auto dot = written([&](auto& out) { writeTopologyDot(out, report); });
-  EXPECT_THAT(dot, HasSubstr("\\\"&'"));
   const auto nccl = written([&](auto& out) { writeNcclTopology(out, report.topology); });
   EXPECT_THAT(nccl, HasSubstr("vendor=\"/textscript2J\""));
 }

@@ -26,9 +26,6 @@ void writeTopologyTree(std::ostream& out, const TopologyReport& report, const St
 /// Every function. JSON: docs/json/topo.schema.json.
 void writeTopologyJson(std::ostream& out, const TopologyReport& report);
 
-/// For Graphviz.
-void writeTopologyDot(std::ostream& out, const TopologyReport& report);
-
 /// A self-contained picture: no script, no external font or style.
 void writeTopologySvg(std::ostream& out, const TopologyReport& report);
 
