@@ -5,6 +5,7 @@
 #include <array>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace vfpass::commands {
 namespace {
@@ -146,6 +147,15 @@ std::string HelpFormat::make_option_opts(const CLI::Option* option) const {
   }
   return (isFlag(*option) ? "" : valueText(*option)) + namesOf("Needs", option->get_needs()) +
          namesOf("Excludes", option->get_excludes());
+}
+
+std::string HelpFormat::make_help(const CLI::App* app, std::string name,
+                                  CLI::AppFormatMode mode) const {
+  std::string text = CLI::Formatter::make_help(app, std::move(name), mode);
+  for (auto gap = text.find("\n\n\n"); gap != std::string::npos; gap = text.find("\n\n\n")) {
+    text.erase(gap, 1);
+  }
+  return text;
 }
 
 std::string HelpFormat::make_footer(const CLI::App* app) const {

@@ -9,6 +9,9 @@ namespace vfpass::commands {
 class HelpFormat : public CLI::Formatter {
  public:
   std::string make_option_opts(const CLI::Option* option) const override;
+  /// Without the empty lines that CLI11 writes for groups that it leaves out.
+  std::string make_help(const CLI::App* app, std::string name,
+                        CLI::AppFormatMode mode) const override;
   /// Examples, then the exit codes.
   std::string make_footer(const CLI::App* app) const override;
 };

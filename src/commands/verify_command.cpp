@@ -213,9 +213,6 @@ void addPeerOptions(CLI::App& command, VerifyOptions& options) {
       ->type_name("[HOST:]VM");
   command.add_flag("--all-pairs", options.allPairs,
                    "With --peer: also run all pairs of VFs at the same time");
-  command.add_option("--sustain", options.sustainSeconds, "Duration of --all-pairs (default: 10)")
-      ->type_name("SECONDS")
-      ->check(CLI::Range(1, 600));
 }
 
 void addReportOptions(CLI::App& command, VerifyOptions& options) {
@@ -233,6 +230,36 @@ void addMeasurementOptions(CLI::App& command, VerifyOptions& options) {
                   "Minimum share of the lowest limit (port without headers, PCI Express), such\n"
                   "as 90%")
       ->type_name("PERCENT");
+}
+
+void addRunOptions(CLI::App& command, VerifyOptions& options) {
+  command
+      .add_option("--timeout", options.timeoutSeconds,
+                  "Time limit for the whole command (default: 600, and more for several VFs)")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(10, 86400));
+  command.add_option("--wait", options.waitSeconds, "Time to wait for the guest agent")
+      ->type_name("SECONDS");
+  command.add_flag("--pending", options.pending,
+                   "Verify the VMs that have started and have `verify: {on-start: report}`; run "
+                   "by systemd");
+}
+
+/// Only `--help-all` lists them: who verifies a VM needs none.
+void addDeveloperOptions(CLI::App& command, VerifyOptions& options) {
+  command.add_flag_callback(
+      "--help-all",
+      [&command] {
+        for (CLI::Option* option : command.get_options()) {
+          option->group(option->get_group().empty() ? "Developer options" : option->get_group());
+        }
+        throw CLI::CallForHelp();
+      },
+      "Also list the options for developers and measurements");
+  command.option_defaults()->group("");
+  command.add_option("--sustain", options.sustainSeconds, "Duration of --all-pairs (default: 10)")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(1, 600));
   command.add_option("--bytes", options.messageBytes, "Message size, such as 64K")
       ->transform(CLI::AsSizeValue(false));
   command
@@ -247,19 +274,6 @@ void addMeasurementOptions(CLI::App& command, VerifyOptions& options) {
       ->check(CLI::Range(1, 1000000));
   command.add_flag("--sizes", options.sizes,
                    "Also measure every message size from 2 bytes to 16 MiB");
-}
-
-void addRunOptions(CLI::App& command, VerifyOptions& options) {
-  command
-      .add_option("--timeout", options.timeoutSeconds,
-                  "Time limit for the whole command (default: 600, and more for several VFs)")
-      ->type_name("SECONDS")
-      ->check(CLI::Range(10, 86400));
-  command.add_option("--wait", options.waitSeconds, "Time to wait for the guest agent")
-      ->type_name("SECONDS");
-  command.add_flag("--pending", options.pending,
-                   "Verify the VMs that have started and have `verify: {on-start: report}`; run "
-                   "by systemd");
   command.add_option("--probe", options.probe, "Probe program on this host")->type_name("FILE");
   command.add_option("--guest-folder", options.folder, "Directory for the probe in the guest")
       ->type_name("DIRECTORY")
@@ -292,6 +306,7 @@ void addVerify(CLI::App& app, Runner& runner) {
   addReportOptions(*command, *options);
   addMeasurementOptions(*command, *options);
   addRunOptions(*command, *options);
+  addDeveloperOptions(*command, *options);
   command->callback([&runner, options] {
     runner = [options](Session& session) { return verify(session, *options); };
   });

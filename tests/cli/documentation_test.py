@@ -27,6 +27,16 @@ def offered(*words):
     return {line.partition("\t")[0].rstrip("=") for line in result.stdout.splitlines()}
 
 
+@functools.lru_cache(maxsize=None)
+def options(*command):
+    """Those offered to shells, and those that only --help-all lists."""
+    names = offered(*command, "--")
+    if "--help-all" in names:
+        result = subprocess.run([VFPASS, *command, "--help-all"], stdout=subprocess.PIPE, text=True, check=True)
+        names = names | set(re.findall(r"^  (--[\w-]+)", result.stdout, re.MULTILINE))
+    return names
+
+
 def commands():
     return offered("") | HIDDEN
 
@@ -39,7 +49,7 @@ def problem_of(words):
             skip = False
         elif word.startswith("--"):
             option = word.partition("=")[0].rstrip("],.")
-            if option != "--" and option not in offered(*command, "--"):
+            if option != "--" and option not in options(*command):
                 return f"{' '.join(command) or 'vfpass'} has no option {option}"
             skip = not command and word in WITH_VALUE
         elif word.startswith("-") and word.rstrip(",") in SHORT:

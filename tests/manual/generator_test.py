@@ -34,6 +34,9 @@ Options:
   --plan FILE Excludes: --dry-run --out
                               Execute this plan
 
+Developer options:
+  --inject FAULT              Inject a fault
+
 Examples:
   vfpass thing train0         # a comment
 
@@ -50,6 +53,11 @@ class HelpTest(unittest.TestCase):
         self.assertEqual(self.help.description, "Do something with a VM, in the words of two lines")
         self.assertEqual(generator.synopsis(("thing",), self.help), "**vfpass thing** [*OPTION*]... *VM* [*VM|FILE*]")
         self.assertEqual(generator.examples(self.help), "    vfpass thing train0         # a comment")
+
+    def test_developer_options_come_last_with_a_title(self):
+        self.assertNotIn("--inject", self.options)
+        self.assertTrue(generator.options(self.help).endswith(
+            "For developers and measurements:\n\n`--inject` *FAULT*\n:   Inject a fault."))
 
     def test_names_and_values(self):
         terms = {name: option.term() for name, option in self.options.items()}
