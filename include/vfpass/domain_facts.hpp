@@ -15,9 +15,8 @@ namespace vfpass {
 /// A host PCI function that a domain's XML refers to (`<hostdev>`, `<interface type='hostdev'>`).
 struct Claim {
   PciAddress device;
-  std::string alias;  ///< empty: none
-  PciAddress guestAddress;
-  bool hasGuestAddress = false;
+  std::string alias;        ///< empty: none
+  PciAddress guestAddress;  ///< zero: none
 
   auto operator<=>(const Claim&) const = default;
 };

@@ -35,9 +35,6 @@ struct PfSelector {
 
 std::string toString(const PfSelector& selector);  ///< `netdev ens1f0np0`, `pci 0000:3b:00.0`, ...
 
-/// Whether a value is given or derived by vfpass at the first attach.
-enum class Derivation { given, automatic };
-
 /// Network settings of the VF's netdev in the guest (used by guest-setup, not by attach).
 struct GuestNetwork {
   std::optional<std::string> address;  ///< `192.168.100.10/24`

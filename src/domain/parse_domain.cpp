@@ -24,9 +24,8 @@ void readClaim(pugi::xml_node device, pugi::xml_node hostAddress, ParsedDomain& 
     parsed.claimProblem = std::string("<") + device.name() + "> without a valid host PCI address";
     return;
   }
-  const auto guest = guestAddressOf(device);
   parsed.claims.push_back(
-      {*host, std::string(aliasOf(device)), guest.value_or(PciAddress{}), guest.has_value()});
+      {*host, std::string(aliasOf(device)), guestAddressOf(device).value_or(PciAddress{})});
 }
 
 void readDevice(pugi::xml_node device, ParsedDomain& parsed) {

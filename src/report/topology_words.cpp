@@ -147,8 +147,6 @@ std::string hexText(unsigned value, int digits) {
   return text;
 }
 
-std::string classText(const Device& function) { return hexText(function.classCode >> 8U, 4); }
-
 Tint tintOf(topology::Distance distance) {
   switch (distance) {
     case topology::Distance::self:

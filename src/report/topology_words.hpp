@@ -54,7 +54,6 @@ bool isDegraded(const Device& function);
 std::string rateText(unsigned megabits);
 /// `active 400 Gb/s`, of the first port or the netdev.
 std::string portText(const Device& pf);
-std::string classText(const Device& function);  ///< `0302`
 std::string hexText(unsigned value, int digits);
 Tint tintOf(topology::Distance distance);
 

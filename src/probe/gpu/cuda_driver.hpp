@@ -23,7 +23,6 @@ using CudaStream = struct CudaStreamTag*;
 
 /// CUdevice_attribute
 enum class CudaAttribute : int {
-  multiprocessorCount = 16,
   computeCapabilityMajor = 75,
   computeCapabilityMinor = 76,
   gpuDirectRdmaSupported = 116,

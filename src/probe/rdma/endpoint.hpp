@@ -49,8 +49,6 @@ class Endpoint {
 
   /// Largest message that may be sent inline, in bytes.
   [[nodiscard]] std::uint32_t inlineBytes() const { return inlineBytes_; }
-  /// Number of reads that may be outstanding.
-  [[nodiscard]] std::uint32_t readDepth() const { return readDepth_; }
   [[nodiscard]] std::uint32_t localKey() const { return registration_->region->lkey; }
   [[nodiscard]] int gidIndex() const { return path_.gidIndex; }
   /// The partition in use, once connected; nullopt on Ethernet, which has the default one only.

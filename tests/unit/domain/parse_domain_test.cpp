@@ -46,7 +46,7 @@ TEST(ParseDomain, ReadsAnUnmanagedDomain) {
   EXPECT_THAT(parsed.leases, testing::IsEmpty());
   EXPECT_THAT(parsed.macAddresses,
               testing::ElementsAre(MacAddress{{0x52, 0x54, 0, 0xaa, 0xbb, 0xcc}}));
-  EXPECT_THAT(parsed.claims, testing::ElementsAre(Claim{{0, 0x5e, 0, 0}, "", {0, 0, 3, 0}, true}));
+  EXPECT_THAT(parsed.claims, testing::ElementsAre(Claim{{0, 0x5e, 0, 0}, "", {0, 0, 3, 0}}));
   EXPECT_THAT(parsed.interfaces, testing::Contains(DomainInterface{
                                      "ua-net0", MacAddress{{0x52, 0x54, 0, 0xaa, 0xbb, 0xcc}},
                                      "virtio", "persistent"}));
@@ -57,9 +57,9 @@ TEST(ParseDomain, ReadsOurDevicesAsClaims) {
   const auto parsed = parseDomain(attached());
   EXPECT_TRUE(parsed.managed);
   EXPECT_THAT(parsed.claims, testing::UnorderedElementsAre(
-                                 Claim{{0, 0x5e, 0, 0}, "", {0, 0, 3, 0}, true},
-                                 Claim{{0, 0x3b, 0, 2}, "ua-vfpass-rail0", {0, 3, 0, 0}, true},
-                                 Claim{{0, 0x3b, 0, 3}, "ua-vfpass-rail1", {0, 4, 0, 0}, true}));
+                                 Claim{{0, 0x5e, 0, 0}, "", {0, 0, 3, 0}},
+                                 Claim{{0, 0x3b, 0, 2}, "ua-vfpass-rail0", {0, 3, 0, 0}},
+                                 Claim{{0, 0x3b, 0, 3}, "ua-vfpass-rail1", {0, 4, 0, 0}}));
   EXPECT_THAT(parsed.macAddresses, testing::SizeIs(2)) << "of interfaces, not of metadata";
 }
 
@@ -73,9 +73,9 @@ TEST(ParseDomain, ReadsNumbersAsLibvirtDoes) {
       "<interface type='hostdev'><source><address type='usb' bus='1' device='2'/></source>"
       "</interface><hostdev type='usb'><source><address bus='1' device='900'/></source></hostdev>"
       "<hostdev type='mdev'><source><address uuid='x'/></source></hostdev>"));
-  EXPECT_THAT(parsed.claims, testing::ElementsAre(Claim{{0x10000, 0xf, 0x1f, 7}, "", {}, false},
-                                                  Claim{{0, 1, 0, 0}, "", {}, false},
-                                                  Claim{{0, 2, 0, 0}, "a", {}, false}));
+  EXPECT_THAT(parsed.claims,
+              testing::ElementsAre(Claim{{0x10000, 0xf, 0x1f, 7}, "", {}},
+                                   Claim{{0, 1, 0, 0}, "", {}}, Claim{{0, 2, 0, 0}, "a", {}}));
 }
 
 TEST(ParseDomain, ReportsUnreadableClaimAndKeepsTheOthers) {
@@ -86,7 +86,7 @@ TEST(ParseDomain, ReportsUnreadableClaimAndKeepsTheOthers) {
     const auto parsed = parseDomain(domainWith(
         std::string("<hostdev type='pci'><source>") + address +
         "</source></hostdev><hostdev type='pci'><source><address bus='2'/></source></hostdev>"));
-    EXPECT_THAT(parsed.claims, testing::ElementsAre(Claim{{0, 2, 0, 0}, "", {}, false}));
+    EXPECT_THAT(parsed.claims, testing::ElementsAre(Claim{{0, 2, 0, 0}, "", {}}));
     EXPECT_EQ(parsed.claimProblem, "<hostdev> without a valid host PCI address") << address;
     EXPECT_THROW(requireKnownClaims(parsed), Error);
   }

@@ -22,7 +22,7 @@ class ActiveClaimsTest : public testing::Test {
     other.uuid = *parseUuid("0f5e9a3c-1111-4222-8333-000000000000");
     other.name = "c";
     other.active = true;
-    other.liveClaims = {{pf.vfs[2].address, "", {}, false}};
+    other.liveClaims = {{pf.vfs[2].address, "", {}}};
   }
 
   std::vector<Objection> objections() {

@@ -273,7 +273,7 @@ TEST_F(CreatedCount, ReachesTheNamedIndex) {
 TEST_F(CreatedCount, SkipsVfsThatOthersClaim) {
   DomainSummary domain;
   domain.name = "hand-made";
-  domain.claims = {{*parsePciAddress("0000:02:00.1"), "", {}, false}};
+  domain.claims = {{*parsePciAddress("0000:02:00.1"), "", {}}};
   input.domains = {domain};
   EXPECT_EQ(created(), 2U);
   EXPECT_EQ(vfOf(decide().leases.at(0)).index, 1U);
@@ -365,7 +365,7 @@ TEST_F(AttachTest, AutoIndexSkipsLeasedClaimedNamedAndUsedVfs) {
   DomainSummary domain;
   domain.uuid = foreignLease(0).domain;
   domain.name = "hand-made";
-  domain.claims = {{vf(3).address, "", {}, false}};
+  domain.claims = {{vf(3).address, "", {}}};
   input.domains = {domain};
   const auto none = objection();
   EXPECT_EQ(none.code, ExitCode::refused);

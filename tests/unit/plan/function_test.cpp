@@ -377,7 +377,7 @@ TEST_F(FunctionTest, RefusesFunctionOfAnotherDomain) {
   DomainSummary domain;
   domain.uuid = otherDomain;
   domain.name = "hand-made";
-  domain.claims = {{function().address, "", {}, false}, {function().address, "", {}, false}};
+  domain.claims = {{function().address, "", {}}, {function().address, "", {}}};
   input.domains = {domain};
   EXPECT_THAT(objection().message, HasSubstr("0000:3a:00.0 is claimed by domain hand-made"));
   EXPECT_EQ(objection().code, ExitCode::refused);
