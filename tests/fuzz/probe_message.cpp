@@ -1,5 +1,5 @@
 // A message of the other probe, on the control channel of a transfer.
-// covers: src/base/json_reader.cpp -textOr -flagOrNone -numberOr -figureOrNone -listOrEmpty
+// covers: src/base/json_reader.cpp -textOr -flagOrNone -numberOr -figureOrNone
 #include <nlohmann/json.hpp>
 
 #include "channel/channel.hpp"
