@@ -7,10 +7,12 @@
 
 namespace vfpass {
 
-SharedLibrary::SharedLibrary(const std::vector<std::string>& names, const std::string& remedy) {
+SharedLibrary::SharedLibrary(const std::vector<std::string>& names, const std::string& remedy,
+                             Binding binding) {
+  const int when = binding == Binding::lazy ? RTLD_LAZY : RTLD_NOW;
   std::vector<std::string> reasons;
   for (const std::string& name : names) {
-    handle_ = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+    handle_ = ::dlopen(name.c_str(), when | RTLD_LOCAL);
     if (handle_ != nullptr) {
       name_ = name;
       return;

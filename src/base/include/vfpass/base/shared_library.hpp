@@ -9,9 +9,14 @@ namespace vfpass {
 /// faster. Until the object is destroyed, its functions can be called.
 class SharedLibrary {
  public:
+  /// When the loader looks for the functions that the library and those that it needs call: at
+  /// once, so that a missing one is an error here, or at the first call of each, which is faster.
+  enum class Binding { immediate, lazy };
+
   /// Loads the first of these libraries that can be loaded. Throws Error with the loader's
   /// messages.
-  SharedLibrary(const std::vector<std::string>& names, const std::string& remedy);
+  SharedLibrary(const std::vector<std::string>& names, const std::string& remedy,
+                Binding binding = Binding::immediate);
   SharedLibrary(const SharedLibrary&) = delete;
   SharedLibrary& operator=(const SharedLibrary&) = delete;
   ~SharedLibrary();
