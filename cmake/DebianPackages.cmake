@@ -11,9 +11,9 @@ set(CPACK_DEBIAN_VFPASS_PACKAGE_NAME vfpass)
 set(CPACK_DEBIAN_VFPASS_PACKAGE_SECTION admin)
 set(CPACK_DEBIAN_VFPASS_DESCRIPTION "${vfpass_summary}\n${CPACK_COMPONENT_VFPASS_DESCRIPTION}")
 # vfpass copies the probe of its own version into guests. systemd creates its group and directories.
-# dpkg-shlibdeps does not see libpci and libarchive, which are opened at run time.
+# dpkg-shlibdeps does not see libvirt, libpci and libarchive, which are opened at run time.
 set(CPACK_DEBIAN_VFPASS_PACKAGE_DEPENDS
-  "vfpass-guest (= ${debian_version}), kmod, libarchive13t64 | libarchive13, libpci3, systemd")
+  "vfpass-guest (= ${debian_version}), kmod, libarchive13t64 | libarchive13, libpci3, libvirt0, systemd")
 set(CPACK_DEBIAN_VFPASS_PACKAGE_RECOMMENDS "libvirt-daemon-system, pci.ids, qemu-system-x86")
 set(CPACK_DEBIAN_VFPASS_PACKAGE_SUGGESTS "vfpass-doc, mstflint, openssh-client")
 set(CPACK_DEBIAN_VFPASS_PACKAGE_CONTROL_EXTRA ${package_files}/postinst ${package_files}/prerm ${package_files}/postrm)

@@ -8,11 +8,11 @@ find_package(CLI11 REQUIRED)
 find_package(spdlog REQUIRED)
 find_package(GTest REQUIRED)
 find_package(Threads REQUIRED)
-pkg_check_modules(LIBVIRT REQUIRED IMPORTED_TARGET libvirt libvirt-qemu)
 pkg_check_modules(LIBNL REQUIRED IMPORTED_TARGET libnl-3.0 libnl-genl-3.0)
 pkg_check_modules(SQLITE REQUIRED IMPORTED_TARGET sqlite3)
 pkg_check_modules(NETTLE REQUIRED IMPORTED_TARGET nettle)
-# Opened on demand: nothing links these two.
+# Opened on demand: no program links these.
+pkg_check_modules(LIBVIRT REQUIRED libvirt libvirt-qemu)
 pkg_check_modules(LIBPCI REQUIRED libpci)
 pkg_check_modules(LIBARCHIVE REQUIRED libarchive)
 

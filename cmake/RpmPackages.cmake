@@ -33,9 +33,9 @@ endforeach()
 
 set(CPACK_RPM_VFPASS_PACKAGE_SUMMARY ${vfpass_summary})
 set(CPACK_RPM_VFPASS_PACKAGE_DESCRIPTION ${CPACK_COMPONENT_VFPASS_DESCRIPTION})
-# Nor does rpm see libpci and libarchive, which are opened at run time.
+# Nor does rpm see libvirt, libpci and libarchive, which are opened at run time.
 set(CPACK_RPM_VFPASS_PACKAGE_REQUIRES "vfpass-guest = ${VFPASS_PACKAGE_VERSION}-${CPACK_RPM_PACKAGE_RELEASE}, kmod, systemd, \
-libarchive.so.13()(64bit), libpci.so.3()(64bit)")
+libarchive.so.13()(64bit), libpci.so.3()(64bit), libvirt.so.0()(64bit), libvirt-qemu.so.0()(64bit)")
 set(CPACK_RPM_VFPASS_POST_INSTALL_SCRIPT_FILE ${package_files}/rpm-post)
 set(CPACK_RPM_VFPASS_PRE_UNINSTALL_SCRIPT_FILE ${package_files}/rpm-preun)
 set(CPACK_RPM_VFPASS_POST_UNINSTALL_SCRIPT_FILE ${package_files}/rpm-postun)

@@ -13,8 +13,8 @@
 #include "vfpass/base/text.hpp"
 #include "vfpass/deadlines.hpp"
 #include "vfpass/error.hpp"
-#include "vfpass/hypervisor/libvirt_module.hpp"
 #include "vfpass/inventory/read_inventory.hpp"
+#include "vfpass/libvirt/libvirt_hypervisor.hpp"
 #include "vfpass/base/stop_signals.hpp"
 #include "vfpass/state/seal_key_file.hpp"
 
@@ -116,7 +116,7 @@ host::SystemKernel& Session::kernel() {
 
 Hypervisor& Session::hypervisor() {
   if (!hypervisor_) {
-    hypervisor_ = hypervisor::connectLibvirt(options_.connect);
+    hypervisor_ = libvirt::connect(options_.connect);
   }
   return *hypervisor_;
 }

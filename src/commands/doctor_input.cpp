@@ -1,7 +1,7 @@
 #include "doctor_input.hpp"
 
 #include "vfpass/error.hpp"
-#include "vfpass/hypervisor/libvirt_module.hpp"
+#include "vfpass/libvirt/libvirt_hypervisor.hpp"
 #include "host_topology.hpp"
 #include "subject.hpp"
 
@@ -35,7 +35,7 @@ doctor::Inquiries inquiriesOf(Session& session) {
   doctor::Inquiries inquiries;
   inquiries.hypervisorVersions = [&session]() -> std::optional<std::string> {
     try {
-      return hypervisor::daemonVersions(session.options().connect);
+      return libvirt::daemonVersions(session.options().connect);
     } catch (const Error& error) {  // doctor reports the missing answer as a finding
       session.verbose(error.what());
       return std::nullopt;

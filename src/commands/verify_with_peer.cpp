@@ -4,7 +4,7 @@
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/domain_xml.hpp"
-#include "vfpass/hypervisor/libvirt_module.hpp"
+#include "vfpass/libvirt/libvirt_hypervisor.hpp"
 #include "vfpass/remote/remote_host.hpp"
 #include "vfpass/remote/remote_libvirt.hpp"
 #include "guest_devices.hpp"
@@ -54,7 +54,7 @@ class RemotePeer {
              const Deadline& observed)
       : session_(session),
         place_(place),
-        libvirt_(place, hypervisor::connectLibvirt, connected, checkpointOf(session)),
+        libvirt_(place, libvirt::connect, connected, checkpointOf(session)),
         domain_(findRunning(connected)) {
     try {
       host_.emplace(remote::observe(place, domain_.uuid, observed, checkpointOf(session)));

@@ -1,10 +1,9 @@
 #include "libvirt_error.hpp"
 
-#include <libvirt/libvirt.h>
-
 #include <cerrno>
 #include <mutex>
 
+#include "libvirt_functions.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::libvirt {

@@ -1,7 +1,5 @@
 #include "vfpass/libvirt/libvirt_hypervisor.hpp"
 
-#include <libvirt/libvirt-qemu.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <set>
@@ -9,18 +7,18 @@
 #include <vector>
 
 #include "libvirt_error.hpp"
+#include "libvirt_functions.hpp"
 #include "libvirt_object.hpp"
 #include "unplug.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/hypervisor/sync_definitions.hpp"
 #include "vfpass/lease.hpp"
+#include "vfpass/libvirt/sync_definitions.hpp"
 
 namespace vfpass::libvirt {
 namespace {
 
 // nullopt if libvirt cannot tell, which must not end a listing.
-std::optional<bool> ask(int (*question)(virDomainPtr), virDomainPtr domain,
-                        const std::string& name) {
+std::optional<bool> ask(const auto& question, virDomainPtr domain, const std::string& name) {
   const int answer = question(domain);
   if (answer >= 0) {
     return answer == 1;
@@ -140,8 +138,7 @@ Version majorMinor(unsigned long version) {
   return {static_cast<unsigned>(version / 1000000), static_cast<unsigned>(version / 1000 % 1000)};
 }
 
-std::string versionOf(virConnectPtr connection, int (*question)(virConnectPtr, unsigned long*),
-                      const std::string& what) {
+std::string versionOf(virConnectPtr connection, const auto& question, const std::string& what) {
   unsigned long version = 0;
   if (question(connection, &version) < 0) {
     throw callError("cannot read " + what, lastFailure());
@@ -270,7 +267,7 @@ class LibvirtHypervisor : public Hypervisor {
     }
   }
 
-  void syncDefinitions() override { hypervisor::syncDefinitions(uri()); }
+  void syncDefinitions() override { libvirt::syncDefinitions(uri()); }
 
   void attachDevice(const Uuid& uuid, const std::string& xml) override {
     const DomainHandle domain = require(uuid);

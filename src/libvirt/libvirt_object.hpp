@@ -1,11 +1,10 @@
 #pragma once
 
-#include <libvirt/libvirt.h>
-
 #include <cstdlib>
 #include <memory>
 #include <string>
 
+#include "libvirt_functions.hpp"
 #include "vfpass/hypervisor.hpp"
 
 namespace vfpass::libvirt {

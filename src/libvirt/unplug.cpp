@@ -1,11 +1,10 @@
 #include "unplug.hpp"
 
-#include <libvirt/libvirt.h>
-
 #include <algorithm>
 #include <mutex>
 
 #include "libvirt_error.hpp"
+#include "libvirt_functions.hpp"
 #include "libvirt_object.hpp"
 #include "vfpass/base/text.hpp"
 

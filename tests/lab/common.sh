@@ -10,7 +10,6 @@ vms=/etc/vfpass/vms
 install_vfpass() {
     install -m 0755 /vfpass/build/sbin/vfpass /vfpass/build/sbin/vfpass-qemu-hook /usr/sbin/
     install -D -m 0755 -t /usr/libexec/vfpass /vfpass/build/libexec/vfpass-probe
-    install -m 0644 /vfpass/build/libexec/vfpass-libvirt.so /usr/libexec/vfpass/
     mkdir -p "$vms"
 }
 

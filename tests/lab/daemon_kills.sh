@@ -1,6 +1,6 @@
 # libvirtd is killed at each stage of a start and of a stop, and restarted. Afterwards the guest either runs with its
 # VF or is off; if it is off, `recover` at most scrubs the VF, and the next start works.
-# covers: src/hook src/apply src/hypervisor src/libvirt
+# covers: src/hook src/apply src/libvirt
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

@@ -1,6 +1,6 @@
 # The main task: VFs move from mlx5_core into a guest and back, while it is off and while it runs, and everything
 # is restored. Then the power is cut; round_trip_after_reboot.sh continues.
-# covers: src/commands/attach_command.cpp src/commands/detach_command.cpp src/hook src/hypervisor src/libvirt src/apply
+# covers: src/commands/attach_command.cpp src/commands/detach_command.cpp src/hook src/libvirt src/apply
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

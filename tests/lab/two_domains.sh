@@ -1,5 +1,5 @@
 # VM A runs with a VF. Nothing that happens to other domains affects A.
-# covers: src/plan src/hook src/hypervisor src/libvirt
+# covers: src/plan src/hook src/libvirt
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

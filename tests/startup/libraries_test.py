@@ -11,7 +11,6 @@ from pathlib import Path
 BUILD = Path(sys.argv.pop(1))
 CHECKOUT = Path(sys.argv.pop(1))
 VFPASS = BUILD / "sbin/vfpass"
-MODULE = BUILD / "libexec/vfpass-libvirt.so"
 
 # yaml-cpp only where the distribution has no static one (cmake/Dependencies.cmake).
 ALLOWED = {"libstdc++", "libm", "libgcc_s", "libc", "ld-linux-x86-64", "libyaml-cpp"}
@@ -30,11 +29,6 @@ def loaded(*arguments):
     result = subprocess.run([VFPASS, *map(str, arguments)], env={"LD_DEBUG": "libs", "PATH": "/usr/bin"}, text=True,
                             capture_output=True, check=False, errors="replace")
     return result.returncode, names(re.findall(r"calling init: (\S+)", result.stderr))
-
-
-def symbols(*options):
-    lines = subprocess.run(["readelf", "-W", *options, MODULE], capture_output=True, text=True, check=True).stdout
-    return lines.splitlines()
 
 
 class Libraries(unittest.TestCase):
@@ -91,26 +85,6 @@ class Libraries(unittest.TestCase):
         result = subprocess.run(["readelf", "-d", BUILD / "sbin/vfpass-qemu-hook"], capture_output=True, text=True, check=True)
         self.assertIn("Dynamic section", result.stdout)
         self.assertNotIn("(NEEDED)", result.stdout)
-
-
-class Module(unittest.TestCase):
-    def test_exports_only_its_factory(self):
-        defined = [line.split() for line in symbols("--dyn-syms")]
-        exported = {words[7].split("@")[0] for words in defined if len(words) > 7 and words[4] in ("GLOBAL", "WEAK")
-                    and words[6] not in ("UND", "ABS")}
-        self.assertEqual(exported, {"vfpassLibvirtModule"})
-
-    def test_has_no_state_of_its_own_that_the_program_has_too(self):
-        writable = {match[1] for line in symbols("--sections")
-                    if (match := re.match(r"\s*\[\s*(\d+)\] \.(data|bss|tdata|tbss)\s", line))}
-        self.assertTrue(writable)
-        shared = []
-        for line in symbols("--syms"):
-            words = line.split()
-            if len(words) > 7 and words[3] in ("OBJECT", "TLS") and words[6] in writable and "6vfpass" in words[7] \
-                    and "7libvirt" not in words[7]:
-                shared.append(words[7])
-        self.assertEqual(shared, [])
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-// Replaces connectLibvirt (src/hypervisor/libvirt_module.cpp) with requests to the world.
-#include "vfpass/hypervisor/libvirt_module.hpp"
-#include "vfpass/hypervisor/sync_definitions.hpp"
+// Replaces src/libvirt/libvirt_hypervisor.cpp with requests to the world.
+#include "vfpass/libvirt/libvirt_hypervisor.hpp"
+#include "vfpass/libvirt/sync_definitions.hpp"
 #include "worker/world_socket.hpp"
 
-namespace vfpass::hypervisor {
+namespace vfpass::libvirt {
 namespace {
 
 // The first part of each reply is empty, or libvirt's error message.
@@ -49,7 +49,7 @@ class WorldHypervisor final : public Hypervisor {
   }
 
   void defineDomain(const Definition& definition) override { call({"define", definition.xml}); }
-  void syncDefinitions() override { hypervisor::syncDefinitions(uri()); }
+  void syncDefinitions() override { libvirt::syncDefinitions(uri()); }
 
   void attachDevice(const Uuid& domain, const std::string& xml) override {
     call({"plug", toString(domain), xml});
@@ -74,10 +74,10 @@ class WorldHypervisor final : public Hypervisor {
 
 }  // namespace
 
-std::unique_ptr<Hypervisor> connectLibvirt(const std::string& /*uri*/) {
+std::unique_ptr<Hypervisor> connect(const std::string& /*uri*/) {
   return std::make_unique<WorldHypervisor>();
 }
 
 std::string daemonVersions(const std::string& /*uri*/) { return "9.0.0 7.2.22"; }
 
-}  // namespace vfpass::hypervisor
+}  // namespace vfpass::libvirt

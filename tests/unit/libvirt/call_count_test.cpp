@@ -1,77 +1,92 @@
-#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <libvirt/libvirt.h>
-#include <libvirt/virterror.h>
 
 #include <chrono>
+#include <functional>
 #include <map>
+#include <vector>
 
+#include "libvirt_functions.hpp"
 #include "vfpass/libvirt/libvirt_hypervisor.hpp"
 
-// The calls that reach the daemon. These definitions take precedence over libvirt's, count, and
-// call them.
+namespace vfpass::libvirt {
 namespace {
 
+// How often the functions that reach the daemon are called.
 std::map<std::string, int> calls;
 
 // The domain or network whose XML the daemon cannot send.
 std::string tooLarge;
 bool failed = false;
 
-template <typename Function>
-Function* counted(const char* name) {
-  ++calls[name];
-  return reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
+template <auto& function>
+auto* original() {
+  static auto* const found = function.pointer();
+  return found;
 }
 
-}  // namespace
-
-#define VFPASS_COUNT(result, name, parameters, arguments) \
-  extern "C" result name parameters { return counted<result parameters>(#name) arguments; }
-
-extern "C" char* virDomainGetXMLDesc(virDomainPtr domain, unsigned flags) {
-  failed = ::virDomainGetName(domain) == tooLarge;
-  auto* const original = counted<char*(virDomainPtr, unsigned)>("virDomainGetXMLDesc");
-  return failed ? nullptr : original(domain, flags);
+template <auto& function>
+auto counted(auto... arguments) {
+  ++calls[function.name()];
+  return original<function>()(arguments...);
 }
 
-extern "C" char* virNetworkGetXMLDesc(virNetworkPtr network, unsigned flags) {
-  failed = ::virNetworkGetName(network) == tooLarge;
-  auto* const original = counted<char*(virNetworkPtr, unsigned)>("virNetworkGetXMLDesc");
-  return failed ? nullptr : original(network, flags);
+char* domainXml(virDomainPtr domain, unsigned flags) {
+  failed = virDomainGetName(domain) == tooLarge;
+  return failed ? nullptr : counted<virDomainGetXMLDesc>(domain, flags);
 }
 
-// A request that the guest never answers.
-extern "C" int virDomainDetachDeviceAlias(virDomainPtr /*domain*/, const char* /*alias*/,
-                                          unsigned /*flags*/) {
-  return 0;
+char* networkXml(virNetworkPtr network, unsigned flags) {
+  failed = virNetworkGetName(network) == tooLarge;
+  return failed ? nullptr : counted<virNetworkGetXMLDesc>(network, flags);
 }
 
 // As the daemon answers: remoteDispatchDomainGetXMLDesc cannot encode more than 4 MiB.
-extern "C" virErrorPtr virGetLastError() {
+virErrorPtr lastError() {
   static char message[] = "Unable to encode message payload";
   static virError error{};
   error.code = VIR_ERR_RPC;
   error.message = message;
-  using Original = virErrorPtr();
-  return failed ? &error : reinterpret_cast<Original*>(::dlsym(RTLD_NEXT, "virGetLastError"))();
+  return failed ? &error : original<virGetLastError>()();
 }
 
-VFPASS_COUNT(int, virDomainIsActive, (virDomainPtr domain), (domain))
-VFPASS_COUNT(int, virDomainIsPersistent, (virDomainPtr domain), (domain))
-VFPASS_COUNT(int, virDomainHasManagedSaveImage, (virDomainPtr domain, unsigned flags),
-             (domain, flags))
-VFPASS_COUNT(virDomainPtr, virDomainLookupByName, (virConnectPtr connection, const char* name),
-             (connection, name))
-VFPASS_COUNT(virDomainPtr, virDomainLookupByUUID,
-             (virConnectPtr connection, const unsigned char* uuid), (connection, uuid))
-VFPASS_COUNT(int, virConnectListAllDomains,
-             (virConnectPtr connection, virDomainPtr** domains, unsigned flags),
-             (connection, domains, flags))
+class LibvirtCalls : public testing::Test {
+ protected:
+  LibvirtCalls() {
+    count<virDomainIsActive>();
+    count<virDomainIsPersistent>();
+    count<virDomainHasManagedSaveImage>();
+    count<virDomainLookupByName>();
+    count<virDomainLookupByUUID>();
+    count<virConnectListAllDomains>();
+    replace<virDomainGetXMLDesc>(domainXml);
+    replace<virNetworkGetXMLDesc>(networkXml);
+    replace<virGetLastError>(lastError);
+    // A request that the guest never answers.
+    replace<virDomainDetachDeviceAlias>([](virDomainPtr, const char*, unsigned) { return 0; });
+  }
+  ~LibvirtCalls() override {
+    tooLarge.clear();
+    failed = false;
+    for (const auto& restore : restores_) {
+      restore();
+    }
+  }
 
-namespace vfpass::libvirt {
-namespace {
+ private:
+  template <auto& function, typename Replacement>
+  void replace(Replacement replacement) {
+    original<function>();
+    function.replace(replacement);
+    restores_.emplace_back([] { function.replace(nullptr); });
+  }
+  template <auto& function>
+  void count() {
+    replace<function>([](auto... arguments) { return counted<function>(arguments...); });
+  }
+
+  std::vector<std::function<void()>> restores_;
+};
 
 Definition numbered(int number) {
   return Definition("<domain type='test'><name>d" + std::to_string(number) +
@@ -79,7 +94,7 @@ Definition numbered(int number) {
 }
 
 // The test driver has one running persistent domain from the beginning.
-TEST(LibvirtCalls, ListingReadsTheXmlOfEachDomainAndTheStatesOfAllTogether) {
+TEST_F(LibvirtCalls, ListingReadsTheXmlOfEachDomainAndTheStatesOfAllTogether) {
   const auto hypervisor = connect("test:///default");
   constexpr int defined = 20;
   for (int number = 0; number < defined; ++number) {
@@ -92,7 +107,7 @@ TEST(LibvirtCalls, ListingReadsTheXmlOfEachDomainAndTheStatesOfAllTogether) {
   EXPECT_EQ(calls, expected);
 }
 
-TEST(LibvirtCalls, ListingTellsRunningFromDefinedDomains) {
+TEST_F(LibvirtCalls, ListingTellsRunningFromDefinedDomains) {
   const auto hypervisor = connect("test:///default");
   hypervisor->defineDomain(numbered(0));
   const auto domains = hypervisor->listDomains();
@@ -108,7 +123,7 @@ TEST(LibvirtCalls, ListingTellsRunningFromDefinedDomains) {
   EXPECT_NE(domains[1].liveXml, "");
 }
 
-TEST(LibvirtCalls, DomainThatCannotBeReadDoesNotEndTheListing) {
+TEST_F(LibvirtCalls, DomainThatCannotBeReadDoesNotEndTheListing) {
   const auto hypervisor = connect("test:///default");
   hypervisor->defineDomain(numbered(0));
   hypervisor->defineDomain(numbered(1));
@@ -135,7 +150,7 @@ TEST(LibvirtCalls, DomainThatCannotBeReadDoesNotEndTheListing) {
   EXPECT_NE(domains[1].persistentXml, "");
 }
 
-TEST(LibvirtCalls, NetworkThatCannotBeReadDoesNotEndTheListing) {
+TEST_F(LibvirtCalls, NetworkThatCannotBeReadDoesNotEndTheListing) {
   const auto hypervisor = connect("test:///default");
   tooLarge = "default";
   const auto networks = hypervisor->listNetworks();
@@ -151,7 +166,7 @@ TEST(LibvirtCalls, NetworkThatCannotBeReadDoesNotEndTheListing) {
 }
 
 // The XML is the only evidence that a device is gone if its event is lost.
-TEST(LibvirtCalls, XmlThatCannotBeReadDoesNotShowThatADeviceIsGone) {
+TEST_F(LibvirtCalls, XmlThatCannotBeReadDoesNotShowThatADeviceIsGone) {
   const auto hypervisor = connect("test:///default");
   const auto running = hypervisor->findDomain("test");
   ASSERT_TRUE(running && running->active);

@@ -2,12 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <libvirt/libvirt.h>
 #include <stdlib.h>
 
 #include <algorithm>
 
 #include "libvirt_error.hpp"
+#include "libvirt_functions.hpp"
 
 namespace vfpass::libvirt {
 namespace {

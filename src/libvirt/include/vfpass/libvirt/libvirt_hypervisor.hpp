@@ -7,10 +7,14 @@
 
 namespace vfpass::libvirt {
 
-/// Implements hypervisor::connectLibvirt().
+// Both functions throw Error if libvirt's client library cannot be loaded.
+
+/// Connects to libvirt. An empty URI means LIBVIRT_DEFAULT_URI or, if that is unset,
+/// qemu:///system. The Error distinguishes: daemon not running, no permission, unknown URI.
 std::unique_ptr<Hypervisor> connect(const std::string& uri);
 
-/// Implements hypervisor::daemonVersions().
+/// Versions of the libvirt that serves this URI and of the emulator that it runs: `9.0.0 7.2.22`.
+/// Throws as connect does.
 std::string daemonVersions(const std::string& uri);
 
 }  // namespace vfpass::libvirt

@@ -17,7 +17,7 @@ class LibvirtTunnel;
 /// its URI: ssh then has our options, and ends with this object.
 class RemoteLibvirt {
  public:
-  /// Connects to a URI, hypervisor::connectLibvirt().
+  /// Connects to a URI, libvirt::connect().
   using Connect = std::function<std::unique_ptr<Hypervisor>(const std::string& uri)>;
   /// Called every 100 ms while waiting; may throw Cancelled.
   using Checkpoint = std::function<void()>;

@@ -1,4 +1,4 @@
-#include "vfpass/hypervisor/sync_definitions.hpp"
+#include "vfpass/libvirt/sync_definitions.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 
-namespace vfpass::hypervisor {
+namespace vfpass::libvirt {
 
 void syncDefinitions(const std::string& uri) {
   constexpr const char* directory = "/etc/libvirt/qemu";
@@ -27,4 +27,4 @@ void syncDefinitions(const std::string& uri) {
   }
 }
 
-}  // namespace vfpass::hypervisor
+}  // namespace vfpass::libvirt

@@ -2,7 +2,7 @@
 
 #include <string>
 
-namespace vfpass::hypervisor {
+namespace vfpass::libvirt {
 
 /// Returns once the definitions of this connection's domains would survive a power failure. libvirt
 /// syncs the new file of a definition and renames it, but does not sync the directory
@@ -10,4 +10,4 @@ namespace vfpass::hypervisor {
 /// for a connection other than qemu:///system. Throws if the directory cannot be synced.
 void syncDefinitions(const std::string& uri);
 
-}  // namespace vfpass::hypervisor
+}  // namespace vfpass::libvirt

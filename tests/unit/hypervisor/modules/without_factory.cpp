@@ -1,2 +1,0 @@
-// A library that is not a module of vfpass.
-extern "C" int answer() { return 42; }
