@@ -29,11 +29,36 @@ struct Finding {
   Observer observer = Observer::guest;
 };
 
+/// One entry of `accept:` in host.yaml: a finding of doctor that does not count for some time.
+struct AcceptedFinding {
+  std::string check;    ///< its name, such as `acs`
+  std::string subject;  ///< a device, rail or file as doctor names it; empty: every one
+  std::string reason;
+  std::string until;  ///< the last day, such as 2027-01-31: such dates compare as texts
+};
+
+/// That the host's administrator has accepted a finding for some time, in host.yaml.
+struct Acceptance {
+  std::string reason;
+  std::string until;     ///< the last day, such as 2027-01-31
+  bool expired = false;  ///< that day has passed: the finding counts again
+};
+
 /// One result of a host check, with the purpose of the check.
 struct Diagnosis {
   Finding finding;  ///< its subject is a device, a rail or a file; empty: the host
   std::string why;
+  std::optional<Acceptance> acceptance = {};  ///< only of a failure or a warning
 };
+
+/// Whether the finding is accepted now. It stays visible, and fails nothing.
+bool isAccepted(const Diagnosis& diagnosis);
+
+/// Whether a check failed, and nobody has accepted that.
+bool isFailure(const Diagnosis& diagnosis);
+
+/// `accepted until 2027-01-31: reason`, or `the acceptance ended on ...`; empty without one.
+std::string describeAcceptance(const Diagnosis& diagnosis);
 
 /// One measurement in the guest. All values come from the guest and are untrusted.
 struct Figure {

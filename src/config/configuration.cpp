@@ -37,25 +37,27 @@ bool folderIsUsable(const fs::path& folder, std::vector<Problem>& problems) {
 
 // Hidden files and editors' backups (`x.yaml~`) are ignored. `.yml` is reported: it is a likely
 // mistake that would leave a VM without its mapping.
-bool isMappingName(const fs::path& file, std::vector<Problem>& problems) {
+bool isMappingName(const fs::path& file, Configuration& configuration) {
   const std::string name = file.filename().string();
   if (name.starts_with('.')) {
     return false;
   }
   if (file.extension() == ".yml") {
-    problems.push_back({{file.string(), 1, 1},
-                        "expected a name ending in .yaml",
-                        "rename it to " + file.stem().string() + ".yaml"});
+    configuration.problems.push_back({{file.string(), 1, 1},
+                                      "expected a name ending in .yaml",
+                                      "rename it to " + file.stem().string() + ".yaml"});
+    configuration.faulty.push_back({file.string(), ""});
   }
   return file.extension() == ".yaml";
 }
 
-std::vector<fs::path> listMappings(const fs::path& folder, std::vector<Problem>& problems) {
+std::vector<fs::path> listMappings(const fs::path& folder, Configuration& configuration) {
+  auto& problems = configuration.problems;
   std::vector<fs::path> files;
   std::error_code error;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
        entry.increment(error)) {
-    if (!isMappingName(entry->path(), problems)) {
+    if (!isMappingName(entry->path(), configuration)) {
       continue;
     }
     if (files.size() >= mostFiles) {
@@ -88,6 +90,7 @@ void loadHostPolicy(const fs::path& file, Configuration& configuration) {
   if (takeProblems(list, configuration.problems)) {
     configuration.host = std::move(host.policy);
     configuration.softRoce = std::move(host.softRoce);
+    configuration.accepted = std::move(host.accepted);
   }
 }
 
@@ -99,11 +102,13 @@ void loadMapping(const fs::path& file, Configuration& configuration) {
   }
   if (takeProblems(list, configuration.problems)) {
     configuration.mappings.push_back(std::move(mapping));
+  } else {
+    configuration.faulty.push_back({file.string(), mapping.vm});
   }
 }
 
-bool isFor(const Mapping& mapping, const std::string& name, const std::optional<Uuid>& uuid) {
-  return mapping.vm == name || (uuid && parseUuid(mapping.vm) == uuid);
+bool isFor(const std::string& vm, const std::string& name, const std::optional<Uuid>& uuid) {
+  return vm == name || (uuid && parseUuid(vm) == uuid);
 }
 
 }  // namespace
@@ -133,7 +138,7 @@ Configuration loadConfiguration(const fs::path& directory) {
   loadHostPolicy(directory / "host.yaml", configuration);
   const fs::path folder = directory / "vms";
   if (folderIsUsable(folder, configuration.problems)) {
-    for (const auto& file : listMappings(folder, configuration.problems)) {
+    for (const auto& file : listMappings(folder, configuration)) {
       loadMapping(file, configuration);
     }
   }
@@ -146,7 +151,7 @@ const Mapping* findMapping(const Configuration& configuration, const std::string
   const auto uuid = parseUuid(uuidText);
   const Mapping* found = nullptr;
   for (const auto& mapping : configuration.mappings) {
-    if (!isFor(mapping, name, uuid)) {
+    if (!isFor(mapping.vm, name, uuid)) {
       continue;
     }
     if (found != nullptr) {
@@ -160,6 +165,15 @@ const Mapping* findMapping(const Configuration& configuration, const std::string
     found = &mapping;
   }
   return found;
+}
+
+const FaultyFile* findFaulty(const Configuration& configuration, const std::string& name,
+                             const std::string& uuidText) {
+  const auto uuid = parseUuid(uuidText);
+  const auto found = std::ranges::find_if(configuration.faulty, [&](const FaultyFile& each) {
+    return isFor(each.vm.empty() ? fs::path(each.file).stem().string() : each.vm, name, uuid);
+  });
+  return found == configuration.faulty.end() ? nullptr : &*found;
 }
 
 }  // namespace vfpass::config

@@ -1,4 +1,7 @@
+#include <chrono>
+#include <locale>
 #include <map>
+#include <sstream>
 
 #include "readers.hpp"
 #include "schema_validation.hpp"
@@ -38,6 +41,51 @@ void checkUnique(const HostPolicy& host, ProblemList& problems) {
   }
 }
 
+// The schema checks the form only.
+bool isDate(const std::string& text) {
+  int year = 0;
+  unsigned month = 0;
+  unsigned day = 0;
+  char dash = 0;
+  std::istringstream stream(text);
+  stream.imbue(std::locale::classic());
+  stream >> year >> dash >> month >> dash >> day;  // dashes before month and day are no signs
+  return stream && std::chrono::year_month_day(std::chrono::year(year), std::chrono::month(month),
+                                               std::chrono::day(day))
+                       .ok();
+}
+
+AcceptedFinding readAccepted(Node& node, ProblemList& problems) {
+  AcceptedFinding accepted;
+  accepted.check = textOf(find(node, "check")).value_or("");
+  accepted.subject = textOf(find(node, "subject")).value_or("");
+  accepted.reason = textOf(find(node, "reason")).value_or("");
+  accepted.until = textOf(find(node, "until")).value_or("");
+  if (Node* const until = findSound(node, "until"); until != nullptr && !isDate(until->text)) {
+    problems.refuse(*until, "no such day: " + quoteForMessage(until->text),
+                    "specify the last day, such as 2027-01-31");
+  }
+  return accepted;
+}
+
+// Two entries for one finding would leave open which reason and which day hold.
+std::vector<AcceptedFinding> readAcceptedList(Node& root, ProblemList& problems) {
+  std::vector<AcceptedFinding> list;
+  std::map<std::pair<std::string, std::string>, int> lines;
+  for (Node& entry : entriesOf(root, "accept")) {
+    const auto& each = list.emplace_back(readAccepted(entry, problems));
+    const auto [first, added] =
+        lines.emplace(std::pair(each.check, each.subject), entry.position.line);
+    if (!added && !each.check.empty()) {
+      problems.add(entry.position,
+                   "the finding " + each.check + (each.subject.empty() ? "" : ", ") + each.subject +
+                       " is accepted twice, first in line " + std::to_string(first->second),
+                   "remove one of them");
+    }
+  }
+  return list;
+}
+
 SoftRocePolicy readSoftRoce(Node& node, ProblemList& problems) {
   SoftRocePolicy policy;
   policy.place = problems.place(node.position);
@@ -68,7 +116,8 @@ bool isHostFile(const std::string& text) {
   ProblemList reportedLater{""};
   const auto root = readYaml(text, reportedLater);
   return root && find(*root, "vm") == nullptr &&
-         (find(*root, "pfs") != nullptr || find(*root, "soft-roce") != nullptr);
+         (find(*root, "pfs") != nullptr || find(*root, "soft-roce") != nullptr ||
+          find(*root, "accept") != nullptr);
 }
 
 HostFile readHostFile(const std::string& text, ProblemList& problems) {
@@ -86,6 +135,7 @@ HostFile readHostFile(const std::string& text, ProblemList& problems) {
   for (Node& entry : entriesOf(*root, "soft-roce")) {
     host.softRoce.push_back(readSoftRoce(entry, problems));
   }
+  host.accepted = readAcceptedList(*root, problems);
   checkUnique(host.policy, problems);
   checkUnique(host.softRoce, problems);
   return host;

@@ -5,6 +5,7 @@
 
 #include "readers.hpp"
 #include "schema_validation.hpp"
+#include "vfpass/base/text.hpp"
 #include "yaml_reader.hpp"
 
 namespace vfpass::config {
@@ -212,6 +213,21 @@ void readSparePorts(Node& root, Mapping& mapping, ProblemList& problems) {
   }
 }
 
+// The VM that a text names although it is no YAML, so that the mistake is reported for this VM;
+// empty if no line names one.
+std::string vmOfUnreadable(const std::string& text) {
+  constexpr std::string_view key = "vm:";
+  for (const auto& line : splitLines(text)) {
+    if (line.starts_with(key)) {
+      const auto value = line.substr(key.size());
+      const auto begin = value.find_first_not_of(" \t\"'");
+      const auto end = value.find_first_of(" \t\"'#\r", begin);
+      return begin == std::string::npos ? "" : value.substr(begin, end - begin);
+    }
+  }
+  return "";
+}
+
 }  // namespace
 
 Mapping readMapping(const std::string& text, ProblemList& problems) {
@@ -220,6 +236,7 @@ Mapping readMapping(const std::string& text, ProblemList& problems) {
   mapping.file = problems.file();
   auto root = readYaml(text, problems);
   if (!root) {
+    mapping.vm = vmOfUnreadable(text);
     return mapping;
   }
   schema().validate(*root, problems);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "problem_list.hpp"
+#include "vfpass/finding.hpp"
 #include "vfpass/mapping.hpp"
 #include "vfpass/soft_roce.hpp"
 #include "yaml_tree.hpp"
@@ -19,6 +20,7 @@ Mapping readMapping(const std::string& text, ProblemList& problems);
 struct HostFile {
   HostPolicy policy;
   std::vector<SoftRocePolicy> softRoce;
+  std::vector<AcceptedFinding> accepted;
 };
 
 /// Whether the text has keys of a host.yaml and not those of a mapping.

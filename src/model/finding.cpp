@@ -23,6 +23,22 @@ Outcome verdict(const VerifyReport& report) {
                                                               : Outcome::passed;
 }
 
+bool isAccepted(const Diagnosis& diagnosis) {
+  return diagnosis.acceptance && !diagnosis.acceptance->expired;
+}
+
+bool isFailure(const Diagnosis& diagnosis) {
+  return diagnosis.finding.outcome == Outcome::failed && !isAccepted(diagnosis);
+}
+
+std::string describeAcceptance(const Diagnosis& diagnosis) {
+  if (!diagnosis.acceptance) {
+    return {};
+  }
+  const auto& [reason, until, expired] = *diagnosis.acceptance;
+  return (expired ? "the acceptance ended on " : "accepted until ") + until + ": " + reason;
+}
+
 std::string_view toString(Observer observer) {
   return observer == Observer::host ? "host" : "guest";
 }

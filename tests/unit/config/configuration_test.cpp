@@ -87,6 +87,25 @@ TEST(LoadConfiguration, OmitsInvalidMappingsAndReportsProblemsOfEveryFile) {
                           HasSubstr("b.yaml:1:10: expected 1"), HasSubstr("c.yml:1:1: ")));
 }
 
+TEST(LoadConfiguration, FindsFaultyFileByItsVmOrByItsName) {
+  const TemporaryFolder folder;
+  folder.write("vms/a.yaml", "version: 2\nvm: by-key\n");
+  folder.write("vms/b.yaml", "version: 1\nvm: 'by-line' # comment\nvfs: [\n");
+  folder.write("vms/c.yml", mappingFor("hidden"));
+  folder.write("vms/d.yaml", mappingFor("sound"));
+  const Configuration configuration = loadConfiguration(folder.path());
+  const auto fileOf = [&](const std::string& vm) {
+    const FaultyFile* found = findFaulty(configuration, vm, vm);
+    return found == nullptr ? "" : fs::path(found->file).filename().string();
+  };
+  EXPECT_EQ(fileOf("by-key"), "a.yaml");
+  EXPECT_EQ(fileOf("by-line"), "b.yaml");
+  EXPECT_EQ(fileOf("c"), "c.yml");
+  EXPECT_EQ(fileOf("a"), "") << "its vm: is known";
+  EXPECT_EQ(fileOf("sound"), "");
+  EXPECT_EQ(fileOf("d"), "");
+}
+
 TEST(FileTrust, RefusesSymlinksDirectoriesAndPipes) {
   const TemporaryFolder folder;
   const fs::path file = folder.write("real.yaml", mappingFor("a"));

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "vfpass/error.hpp"
+#include "vfpass/finding.hpp"
 #include "vfpass/mapping.hpp"
 #include "vfpass/soft_roce.hpp"
 
@@ -22,12 +23,20 @@ std::string toString(const Problem& problem);  ///< `file:line:column: message; 
 /// The same problems for an Error.
 std::vector<Mistake> mistakesOf(const std::vector<Problem>& problems);
 
+/// A file of `vms/` that has problems and is therefore no mapping.
+struct FaultyFile {
+  std::string file;
+  std::string vm;  ///< its `vm:`; empty if it could not be read
+};
+
 /// The contents of the configuration directory, without mappings that have problems.
 struct Configuration {
-  std::vector<Mapping> mappings;         ///< by file name
-  HostPolicy host;                       ///< host.yaml without its SoftRoCE links
-  std::vector<SoftRocePolicy> softRoce;  ///< the SoftRoCE links in host.yaml
-  std::vector<Problem> problems;         ///< every mistake of every file, by file and line
+  std::vector<Mapping> mappings;          ///< by file name
+  std::vector<FaultyFile> faulty;         ///< the others
+  HostPolicy host;                        ///< host.yaml its settings of PFs
+  std::vector<SoftRocePolicy> softRoce;   ///< the SoftRoCE links in host.yaml
+  std::vector<AcceptedFinding> accepted;  ///< the findings of doctor that host.yaml accepts
+  std::vector<Problem> problems;          ///< every mistake of every file, by file and line
 };
 
 /// Reads `vms/*.yaml` and `host.yaml` in the directory. A missing directory counts as empty. Files
@@ -58,6 +67,11 @@ std::vector<Problem> collisionsWithin(const Mapping& mapping);
 /// configuration.
 const Mapping* findMapping(const Configuration& configuration, const std::string& name,
                            const std::string& uuidText);
+
+/// The file with problems that is the mapping of this domain: by its `vm:` or, where that could not
+/// be read, by the file's name. nullptr if there is none; valid as long as the configuration.
+const FaultyFile* findFaulty(const Configuration& configuration, const std::string& name,
+                             const std::string& uuidText);
 
 /// The JSON schemas that the files are validated against (`vfpass check --schema` prints the
 /// first).
