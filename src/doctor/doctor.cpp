@@ -91,7 +91,26 @@ void addRequirements(const Topology& topology, const Mapping& mapping, Requireme
   }
 }
 
+// In the order of the chain.
+std::array<std::span<const Check>, 13> allChecks() {
+  return {cpuIommuChecks(),        sriovChecks(), firmwareChecks(),
+          eswitchChecks(),         acsChecks(),   gpuChecks(),
+          moduleChecks(),          rdmaChecks(),  flowControlChecks(),
+          libvirtChecks(),         guestChecks(), driverStopChecks(),
+          competingManagerChecks()};
+}
+
 }  // namespace
+
+std::vector<std::string> checkNames() {
+  std::vector<std::string> names;
+  for (const auto& area : allChecks()) {
+    for (const Check& check : area) {
+      names.emplace_back(check.key);
+    }
+  }
+  return names;
+}
 
 Requirements requirementsOf(const Topology& topology, const std::vector<Mapping>& mappings,
                             const HostPolicy& policy, bool oneVm) {
@@ -122,6 +141,10 @@ Requirements requireEverything(const Topology& topology) {
     requirements.vfs.push_back(
         {"", "", topology.functions[pf].address, true, true, true, anyMtu, {}, true});
   }
+  for (const char* unit :
+       {"vfpass-host.service", "vfpass-soft-roce.service", "vfpass-verify.path"}) {
+    requirements.units.push_back({unit, ""});
+  }
   return requirements;
 }
 
@@ -130,10 +153,7 @@ std::vector<Diagnosis> examine(const host::Root& root, const Topology& topology,
   const View view(root, topology, requirements, inquiries);
   queryFirmware(view);
   std::vector<Diagnosis> found;
-  for (const auto& area :
-       {cpuIommuChecks(), sriovChecks(), firmwareChecks(), eswitchChecks(), acsChecks(),
-        gpuChecks(), moduleChecks(), rdmaChecks(), flowControlChecks(), libvirtChecks(),
-        guestChecks(), driverStopChecks(), competingManagerChecks()}) {
+  for (const auto& area : allChecks()) {
     for (const Check& check : area) {
       Results results(check.key, check.why, found);
       if (const std::string reason = check.inapplicable(view); !reason.empty()) {

@@ -68,6 +68,24 @@ void checkHook(const View& view, Results& results) {
   }
 }
 
+std::string withoutUnits(const View& view) {
+  if (view.requirements().units.empty()) {
+    return "no mapping and no host.yaml needs one";
+  }
+  return hasSystemd(view.root()) ? "" : "systemd does not run";
+}
+
+void checkUnits(const View& view, Results& results) {
+  for (const auto& [name, why] : view.requirements().units) {
+    const std::string expected = "enabled: " + why;
+    if (isEnabled(view.root(), name)) {
+      results.passed(name, expected, "enabled");
+    } else {
+      results.failed(name, expected, "not enabled", "systemctl enable --now " + name);
+    }
+  }
+}
+
 std::string withoutVfio(const View& view) {
   return view.moduleLoaded("vfio_iommu_type1") ? "" : "vfio_iommu_type1 is not loaded";
 }
@@ -255,6 +273,8 @@ constexpr std::array checks{
     Check{"libvirt", "it runs the guests", always, checkDaemon},
     Check{"hook", "without it a domain finds no VFs when it starts after a reboot", always,
           checkHook},
+    Check{"units", "systemd creates VFs at boot and verifies VMs after a start", withoutUnits,
+          checkUnits},
     Check{"dma-mappings", "a guest with much fragmented memory reaches the limit", withoutVfio,
           checkMappingLimit},
     Check{"hugepages", "VFIO pins all of a guest's memory, and the IOMMU maps it page by page",
@@ -269,5 +289,26 @@ constexpr std::array checks{
 }  // namespace
 
 std::span<const Check> libvirtChecks() { return checks; }
+
+bool isHookInstalled(const host::Root& root) {
+  const auto target = root.linkTarget(hookLink);
+  return target && target->starts_with('/') && root.exists(target->substr(1));
+}
+
+// sd_booted(3).
+bool hasSystemd(const host::Root& root) { return root.exists("run/systemd/system"); }
+
+bool isEnabled(const host::Root& root, const std::string& unit) {
+  for (const std::string folder :
+       {"etc/systemd/system", "run/systemd/system", "usr/lib/systemd/system"}) {
+    for (const std::string& name : root.list(folder)) {
+      const bool pulls = name.ends_with(".wants") || name.ends_with(".requires");
+      if (pulls && root.linkTarget(folder + "/" + name + "/" + unit)) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
 
 }  // namespace vfpass::doctor

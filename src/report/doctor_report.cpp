@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t maxNamedSubjects = 2;
 
-/// All findings of one check with the same outcome.
+/// All findings of one check with the same outcome and acceptance.
 struct Group {
   const Diagnosis* first = nullptr;
   std::vector<std::string> subjects;
@@ -26,7 +26,8 @@ std::vector<Group> groupsOf(const std::vector<Diagnosis>& diagnoses) {
   for (const Diagnosis& each : diagnoses) {
     const auto known = std::ranges::find_if(groups, [&](const Group& group) {
       return group.first->finding.key == each.finding.key &&
-             group.first->finding.outcome == each.finding.outcome;
+             group.first->finding.outcome == each.finding.outcome &&
+             describeAcceptance(*group.first) == describeAcceptance(each);
     });
     Group& group = known == groups.end() ? groups.emplace_back(Group{&each, {}, true}) : *known;
     group.alike = group.alike && group.first->finding.seen == each.finding.seen;
@@ -46,8 +47,9 @@ std::string namesOf(const Group& group) {
 
 void writeSummary(std::ostream& out, const std::vector<Group>& groups, const Style& style) {
   std::map<Outcome, std::size_t> counts;
+  std::size_t accepted = 0;
   for (const Group& group : groups) {
-    ++counts[group.first->finding.outcome];
+    ++(isAccepted(*group.first) ? accepted : counts[group.first->finding.outcome]);
   }
   const bool broken = counts[Outcome::failed] > 0;
   out << tinted(broken ? "not ready" : "ready", broken ? Tint::bad : Tint::good, style) << ": "
@@ -56,6 +58,9 @@ void writeSummary(std::ostream& out, const std::vector<Group>& groups, const Sty
       << " waived";
   if (counts[Outcome::warning] > 0) {
     out << ", " << counts[Outcome::warning] << " with warnings";
+  }
+  if (accepted > 0) {
+    out << ", " << accepted << " accepted";
   }
   out << '\n';
 }
@@ -78,6 +83,9 @@ void writeBroken(std::ostream& out, const Group& group, const char* heading, con
       << "  why:      " << printable(group.first->why) << '\n'
       << "  expected: " << printable(finding.expected) << '\n'
       << "  found:    " << printable(finding.seen) << '\n';
+  if (const std::string acceptance = describeAcceptance(*group.first); !acceptance.empty()) {
+    out << "  " << printable(acceptance) << '\n';
+  }
   writeRemedy(out, finding.remedy);
 }
 
@@ -86,21 +94,28 @@ void writeText(std::ostream& out, const std::vector<Diagnosis>& diagnoses, const
   writeSummary(out, groups, style);
   bool first = true;
   for (const Group& group : groups) {
-    if (group.first->finding.outcome == Outcome::failed) {
+    if (isFailure(*group.first)) {
       writeBroken(out, group, first ? "first problem: " : "further problem: ", style);
       first = false;
     }
   }
   for (const Group& group : groups) {
-    if (group.first->finding.outcome == Outcome::warning) {
+    if (group.first->finding.outcome == Outcome::warning && !isAccepted(*group.first)) {
       writeBroken(out, group, "warning: ", style);
+    }
+  }
+  for (const Group& group : groups) {
+    if (isAccepted(*group.first)) {
+      writeBroken(out, group, "accepted: ", style);
     }
   }
   Table table({"CHECK", "RESULT", "SUBJECT", "FOUND"});
   for (const Group& group : groups) {
     const Finding& finding = group.first->finding;
+    const bool accepted = isAccepted(*group.first);
     table.add({{finding.key},
-               {std::string(toString(finding.outcome)), tintOf(finding.outcome)},
+               {accepted ? "accepted" : std::string(toString(finding.outcome)),
+                accepted ? Tint::warning : tintOf(finding.outcome)},
                {namesOf(group)},
                {finding.seen + (group.alike ? "" : ", ...")}});
   }
@@ -108,9 +123,17 @@ void writeText(std::ostream& out, const std::vector<Diagnosis>& diagnoses, const
   table.write(out, style);
 }
 
+Json acceptanceJson(const Diagnosis& each) {
+  if (!each.acceptance) {
+    return nullptr;
+  }
+  return {{"until", each.acceptance->until},
+          {"reason", each.acceptance->reason},
+          {"expired", each.acceptance->expired}};
+}
+
 void writeJson(std::ostream& out, const std::vector<Diagnosis>& diagnoses) {
-  const bool broken = std::ranges::any_of(
-      diagnoses, [](const Diagnosis& each) { return each.finding.outcome == Outcome::failed; });
+  const bool broken = std::ranges::any_of(diagnoses, isFailure);
   Json document = newDocument();
   document["result"] = broken ? "failed" : "passed";
   document["findings"] = listJson(diagnoses, [](const Diagnosis& each) -> Json {
@@ -120,7 +143,8 @@ void writeJson(std::ostream& out, const std::vector<Diagnosis>& diagnoses) {
             {"why", each.why},
             {"expected", textOrNull(each.finding.expected)},
             {"seen", each.finding.seen},
-            {"remedy", textOrNull(each.finding.remedy)}};
+            {"remedy", textOrNull(each.finding.remedy)},
+            {"acceptance", acceptanceJson(each)}};
   });
   writeDocument(out, document);
 }

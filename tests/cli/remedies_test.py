@@ -62,7 +62,7 @@ ALLOWED = {
     "setsebool": r"-P .*",
     "ssh": r".*",
     "sysctl": r"-w (net[./]ipv4[./][\w./-]+=\d+ ?)+",
-    "systemctl": r"(daemon-reload|edit \S+|list-jobs|(reboot --firmware-setup)|(re)?(start|load) .*|restart .*|stop .*)",
+    "systemctl": r"(daemon-reload|enable --now vfpass-\S+|edit \S+|list-jobs|(reboot --firmware-setup)|(re)?(start|load) .*|restart .*|stop .*)",
     "systemd-machine-id-setup": r"",
     "udevadm": r"control --reload",
     "update-grub": r".*",

@@ -57,6 +57,32 @@ TEST_F(DaemonTest, ReadsVersionFromLibraryWithoutDaemon) {
   EXPECT_EQ(outcome("libvirt-version"), Outcome::notObservable);
 }
 
+TEST_F(DaemonTest, RequiredUnitsAreEnabled) {
+  EXPECT_EQ(finding("units").seen, "no mapping and no host.yaml needs one");
+  requirements.units = {{"vfpass-verify.path", "why"}};
+  EXPECT_EQ(finding("units").seen, "systemd does not run");
+  file("run/systemd/system/x", "");
+  EXPECT_EQ(outcome("units"), Outcome::failed);
+  EXPECT_EQ(finding("units").subject, "vfpass-verify.path");
+  EXPECT_EQ(finding("units").remedy, "systemctl enable --now vfpass-verify.path");
+  file("etc/systemd/system/vfpass-verify.path", "an override does not enable it");
+  EXPECT_EQ(outcome("units"), Outcome::failed);
+  const auto wants = tree.path() / "etc/systemd/system/paths.target.wants";
+  std::filesystem::create_directories(wants);
+  std::filesystem::create_symlink("/usr/lib/systemd/system/vfpass-verify.path",
+                                  wants / "vfpass-verify.path");
+  EXPECT_EQ(outcome("units"), Outcome::passed);
+}
+
+TEST_F(DaemonTest, HookIsInstalledIfItsProgramExists) {
+  const host::Root root(tree.path());
+  EXPECT_FALSE(isHookInstalled(root));
+  link();
+  EXPECT_FALSE(isHookInstalled(root)) << "libvirt skips a dangling link";
+  file("usr/sbin/vfpass-qemu-hook", "");
+  EXPECT_TRUE(isHookInstalled(root));
+}
+
 TEST_F(DaemonTest, ReportsWhetherDaemonChecksHooks) {
   EXPECT_EQ(outcome("hook-loaded"), Outcome::waived);
   link();

@@ -52,6 +52,38 @@ TEST(DoctorReport, WarningIsNoFailure) {
   expectValid("doctor", json);
 }
 
+TEST(DoctorReport, AcceptedFindingIsVisibleAndNoFailure) {
+  std::vector<Diagnosis> found{{{"acs", "rail 0", Outcome::failed, "1x111x1", "0011101", "reboot"},
+                                "both",
+                                Acceptance{"bare\x1b metal", "2027-01-31", false}}};
+  const std::string text = written(found, {});
+  EXPECT_TRUE(text.starts_with(
+      "ready: 0 checks failed, 0 passed, 0 not observable, 0 waived, 1 accepted\n\naccepted: acs, "
+      "rail 0\n"))
+      << text;
+  EXPECT_NE(text.find("\n  accepted until 2027-01-31: bare\\x1b metal\n"), std::string::npos)
+      << text;
+  const std::string json = written(found, {.json = true});
+  EXPECT_NE(json.find("\"result\": \"passed\""), std::string::npos);
+  EXPECT_NE(json.find("\"expired\": false"), std::string::npos);
+  expectValid("doctor", json);
+}
+
+TEST(DoctorReport, ExpiredAcceptanceIsNamedAndFails) {
+  const std::vector<Diagnosis> found{{{"acs", "rail 0", Outcome::failed, "1x111x1", "0011101", "x"},
+                                      "both",
+                                      Acceptance{"bare metal", "2027-01-31", true}},
+                                     {{"acs", "rail 1", Outcome::failed, "1x111x1", "0011101", "x"},
+                                      "both",
+                                      Acceptance{"bare metal", "2027-02-31", false}}};
+  const std::string text = written(found, {});
+  EXPECT_TRUE(text.starts_with("not ready: 1 checks failed,")) << text;
+  EXPECT_NE(text.find("\n  the acceptance ended on 2027-01-31: bare metal\n"), std::string::npos);
+  const std::string json = written(found, {.json = true});
+  EXPECT_NE(json.find("\"result\": \"failed\",\n  \"findings\""), std::string::npos) << json;
+  expectValid("doctor", json);
+}
+
 TEST(DoctorReport, NoProblem) {
   const std::string text = written({diagnoses().front()}, {});
   EXPECT_TRUE(text.starts_with("ready: 0 checks failed, 1 passed,")) << text;

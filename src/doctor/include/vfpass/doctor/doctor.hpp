@@ -43,6 +43,12 @@ struct NvlinkRequirement {
   topology::NvlinkJudgement judgement;
 };
 
+/// A unit of systemd that has to be enabled.
+struct RequiredUnit {
+  std::string name;  ///< `vfpass-verify.path`
+  std::string why;   ///< `VM train0 is verified after each start`
+};
+
 /// What the mappings and host.yaml require of this host.
 struct Requirements {
   bool oneVm = false;  ///< examine only these devices
@@ -59,6 +65,7 @@ struct Requirements {
   std::vector<NvlinkRequirement> nvlink = {};  ///< of VMs with GPUs of a board with NVSwitches
   std::vector<PciAddress> policyPfs = {};      ///< PFs with an entry in host.yaml
   std::vector<PciAddress> leased = {};         ///< PFs and whole functions with a lease
+  std::vector<RequiredUnit> units = {};
   /// The user's selection. If there is one, only these devices count as used.
   std::vector<PciAddress> selected = {};
 };
@@ -89,6 +96,22 @@ struct Inquiries {
 /// is the first broken link. Changes nothing.
 std::vector<Diagnosis> examine(const host::Root& root, const Topology& topology,
                                const Requirements& requirements, const Inquiries& inquiries = {});
+
+/// Marks the failures and warnings that host.yaml accepts; `today` as 2027-01-31.
+void acceptFindings(const std::vector<AcceptedFinding>& accepted, const std::string& today,
+                    std::vector<Diagnosis>& diagnoses);
+
+/// The names of all checks, in their order.
+std::vector<std::string> checkNames();
+
+/// Whether libvirt finds the qemu hook: a link in `qemu.d` to a program that exists.
+bool isHookInstalled(const host::Root& root);
+
+/// Whether systemd manages this host; units of others have no effect.
+bool hasSystemd(const host::Root& root);
+
+/// Whether systemd starts the unit at boot: a target of the system's configuration wants it.
+bool isEnabled(const host::Root& root, const std::string& unit);
 
 /// Whether libvirt's daemon calls hooks. It checks for hooks only when it starts or is reloaded
 /// (virHookInitialize).
