@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/seal.hpp"
 #include "vfpass/inventory/read_topology.hpp"
@@ -71,7 +72,43 @@ void throwIfRenamed(Session& session, const Mapping& mapping) {
     lines.push_back(toString(problem));
   }
   throw Error(subject + ":\n  " + join(lines, "\n  "), mistakesOf(problems),
-              "run `vfpass check` to list the problems of all files");
+              "correct " + std::string(problems.size() == 1 ? "it" : "them") +
+                  "; `vfpass check` lists the problems of all files");
+}
+
+// Of these files, all together.
+std::vector<config::Problem> problemsOf(const config::Configuration& configuration,
+                                        const std::set<std::string>& files) {
+  std::vector<config::Problem> problems;
+  std::ranges::copy_if(configuration.problems, std::back_inserter(problems),
+                       [&](const auto& problem) { return files.contains(problem.place.file); });
+  return problems;
+}
+
+std::string countOfMistakes(const std::vector<config::Problem>& problems) {
+  return std::to_string(problems.size()) + (problems.size() == 1 ? " mistake" : " mistakes");
+}
+
+// Files whose `vm:` could not be read; the directories and host.yaml do not count.
+std::set<std::string> unreadableFiles(const config::Configuration& configuration) {
+  std::set<std::string> files;
+  for (const auto& each : configuration.faulty) {
+    if (each.vm.empty()) {
+      files.insert(each.file);
+    }
+  }
+  return files;
+}
+
+std::string remedyForNoMapping(const config::Configuration& configuration, const std::string& vm) {
+  std::vector<std::string> names;
+  std::ranges::transform(configuration.mappings, std::back_inserter(names), &Mapping::vm);
+  std::ranges::transform(configuration.faulty, std::back_inserter(names), &config::FaultyFile::vm);
+  if (const auto near = closestSpelling(vm, names)) {
+    return "did you mean `" + printable(*near) + "`?";
+  }
+  return "write one with `vm: " + printable(vm) + "`, or run `vfpass init " + shellArgument(vm) +
+         "` to propose one";
 }
 
 // Throws for problems of this VM's configuration; warns about those of other VMs.
@@ -92,17 +129,6 @@ void throwOwnProblems(Session& session, const Mapping& mapping) {
   }
 }
 
-[[noreturn]] void throwNoMapping(Session& session, const std::string& vm) {
-  const auto& configuration = session.configuration();
-  const std::string message = "no mapping for VM " + printable(vm) + " in " +
-                              (session.options().configDirectory / "vms").string() + "/*.yaml";
-  if (!configuration.problems.empty()) {
-    throwProblems(message + "; ignored files with mistakes", configuration.problems);
-  }
-  throw Error(message, "write one with `vm: " + printable(vm) + "` (see examples/)",
-              ExitCode::badInput);
-}
-
 Subject withOthers(Session& session, const Mapping& mapping, const DomainDescription& domain) {
   Subject subject{mapping, domain, {}, {}, {}};
   std::ranges::copy_if(session.configuration().mappings, std::back_inserter(subject.otherMappings),
@@ -117,13 +143,36 @@ Subject subjectOf(Session& session, const DomainDescription& domain, const Mappi
   }
   if (mapping == nullptr) {
     throwIfRenamed(session, domain);
-    throwNoMapping(session, domain.name);
+    throwNoMapping(session, domain.name, toString(domain.uuid));
   }
   throwOwnProblems(session, *mapping);
   return withOthers(session, *mapping, domain);
 }
 
 }  // namespace
+
+void throwIfFaulty(Session& session, const std::string& name, const std::string& uuid) {
+  const auto& configuration = session.configuration();
+  if (const auto* faulty = config::findFaulty(configuration, name, uuid)) {
+    const auto problems = problemsOf(configuration, {faulty->file});
+    throwProblems("the mapping of VM " + printable(name) + " has " + countOfMistakes(problems),
+                  problems);
+  }
+}
+
+void throwNoMapping(Session& session, const std::string& name, const std::string& uuid) {
+  throwIfFaulty(session, name, uuid);
+  const auto& configuration = session.configuration();
+  const std::string message = "no mapping for VM " + printable(name) + " in " +
+                              (session.options().configDirectory / "vms").string() + "/*.yaml";
+  std::set<std::string> files = unreadableFiles(configuration);
+  files.insert(session.options().configDirectory.string());
+  files.insert((session.options().configDirectory / "vms").string());
+  if (const auto problems = problemsOf(configuration, files); !problems.empty()) {
+    throwProblems(message + "; it may be among these, which cannot be read", problems);
+  }
+  throw Error(message, remedyForNoMapping(configuration, name), ExitCode::badInput);
+}
 
 Subject findSubject(Session& session, const std::string& vm) {
   const Mapping* mapping = config::findMapping(session.configuration(), vm, vm);
@@ -132,7 +181,7 @@ Subject findSubject(Session& session, const std::string& vm) {
     return subjectOf(session, *found, mapping);
   }
   if (mapping == nullptr) {
-    throwNoMapping(session, vm);
+    throwNoMapping(session, vm, vm);
   }
   throwOwnProblems(session, *mapping);
   const auto domain = session.hypervisor().findDomain(mapping->vm);

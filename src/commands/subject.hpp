@@ -30,6 +30,13 @@ Subject findSubject(Session& session, const std::string& vm);
 /// The same for a domain that has been read already.
 Subject findSubject(Session& session, const DomainDescription& domain);
 
+/// Throws (bad input) the mistakes of the file that is the mapping of this domain, if it has any.
+void throwIfFaulty(Session& session, const std::string& name, const std::string& uuid);
+
+/// Throws (bad input) that the domain has no mapping: the mistakes of its file if it has any.
+[[noreturn]] void throwNoMapping(Session& session, const std::string& name,
+                                 const std::string& uuid);
+
 /// `--live` and `--config`.
 struct ScopeOptions {
   bool live = false;

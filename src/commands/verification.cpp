@@ -15,7 +15,9 @@
 #include "guest_devices.hpp"
 #include "host_observer.hpp"
 #include "vfpass/base/stop_signals.hpp"
+#include "subject.hpp"
 #include "vfpass/state/report_history.hpp"
+#include "vfpass/state/started_marks.hpp"
 
 namespace vfpass::commands {
 namespace {
@@ -66,7 +68,50 @@ VerifyReport verifyAlone(Session& session, const DomainDescription& domain,
   return verifyGuest(agent, probe, plan, watch);
 }
 
+// A run with limits of its own says nothing about the mapping's: it neither replaces the last
+// verification nor ends a pending one.
+void keepIfStandard(Session& session, const DomainDescription& domain, const VerifyRequest& request,
+                    const VerifyReport& report, std::filesystem::file_time_type begin) {
+  const auto limits = ownLimits(request, verifyPolicyOf(session, domain));
+  if (!limits.empty()) {
+    session.note("not kept as the last verification of VM " + printable(domain.name) +
+                 ", because of " + join(limits, ", "));
+    return;
+  }
+  keepReport(session, report);
+  if (!request.afterStart) {  // otherwise the caller ends what it has begun
+    state::removeMarks(session.options().runDirectory, domain.uuid, begin);
+  }
+}
+
 }  // namespace
+
+std::vector<std::string> ownLimits(const VerifyRequest& request, const VerifyPolicy& policy) {
+  if (!request.inject.empty()) {
+    return {"--inject"};
+  }
+  if (request.afterStart) {
+    return {};
+  }
+  const VerifyRequest usual;
+  using verify::RelaxedOrdering;
+  const std::vector<std::pair<bool, std::string>> options = {
+      {request.minimumShare && request.minimumShare != policy.minimumShare, "--minimum-bandwidth"},
+      {request.gpu && !policy.gpu.value_or(false), "--gpu"},
+      {request.messageBytes != usual.messageBytes, "--bytes"},
+      {request.iterations != usual.iterations, "--iterations"},
+      {request.sizes, "--sizes"},
+      {request.allPairs, "--all-pairs"},
+      {request.relaxedOrdering != RelaxedOrdering::automatic, "--relaxed-ordering"},
+      {request.timeout && *request.timeout < deadlines::verify, "--timeout"}};
+  std::vector<std::string> names;
+  for (const auto& [differs, name] : options) {
+    if (differs) {
+      names.emplace_back(name);
+    }
+  }
+  return names;
+}
 
 VerifyPolicy verifyPolicyOf(Session& session, const DomainDescription& domain) {
   const Mapping* mapping = mappingOf(session, domain);
@@ -188,15 +233,17 @@ void keepReport(Session& session, const VerifyReport& report) {
 VerifyReport verifyVm(Session& session, const DomainDescription& domain,
                       const VerifyRequest& request) {
   session.requireLocalLibvirt("verify");
+  throwIfFaulty(session, domain.name, toString(domain.uuid));  // its limits are unknown
   session.operations().setDomain(domain.uuid, domain.name);
   const ScopeGuard clearLine([&session] { session.progress().clear(); });
+  const auto begin = std::filesystem::file_time_type::clock::now();
   VerifyReport report = request.peer ? verifyWithPeer(session, domain, request)
                                      : verifyAlone(session, domain, request);
   report.domain = domain.uuid;
   report.domainName = domain.name;
   report.time = reportTime();
   report::boundTexts(report);
-  keepReport(session, report);
+  keepIfStandard(session, domain, request, report, begin);
   session.operations().end(endingOf(report));
   return report;
 }

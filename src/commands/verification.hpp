@@ -30,10 +30,17 @@ struct VerifyRequest {
   std::chrono::seconds sustain{10};             ///< time for which they move data
   bool sizes = false;                           ///< measure every message size
   std::optional<std::uint64_t> sizeIterations;  ///< for each size; nullopt: the probe's default
+  /// Run by systemd after a start: its options are the administrator's for every start.
+  bool afterStart = false;
 };
 
-/// Verifies a running VM, with its peer if there is one, and keeps the report. Throws Error if the
-/// verification cannot begin.
+/// The options by which this run demands or measures something else than the VM's mapping asks for.
+/// Without one its report becomes the VM's last verification.
+std::vector<std::string> ownLimits(const VerifyRequest& request, const VerifyPolicy& policy);
+
+/// Verifies a running VM, with its peer if there is one. Unless the request has limits of its own,
+/// keeps the report and ends a verification that is pending since the VM's start. Throws Error if
+/// the verification cannot begin.
 VerifyReport verifyVm(Session& session, const DomainDescription& domain,
                       const VerifyRequest& request);
 

@@ -167,9 +167,10 @@ class StartedQueue {
                    "its verification was interrupted " + std::to_string(mark.attempts) + " times");
       state::removeMark(runDirectory_, mark);
     } else if (running_.size() < mostStarted) {
-      const auto begun = state::beginAttempt(runDirectory_, mark);
-      work_.start(mark.domain);
-      running_.emplace(mark.domain, begun);
+      if (const auto begun = state::beginAttempt(runDirectory_, mark)) {
+        work_.start(mark.domain);
+        running_.emplace(mark.domain, *begun);
+      }
     }
   }
 
@@ -271,6 +272,7 @@ void verifyFound(Session& session, const DomainDescription& domain, VerifyReques
   const auto running = runningGuest(session, toString(domain.uuid), "verify");
   waitForAgent(session, session.hypervisor(), running, request.wait);
   request.wait = std::chrono::seconds(0);
+  request.afterStart = true;
   const auto turn = takeTurn(session, running);
   const auto report =
       verifyVm(session, runningGuest(session, toString(domain.uuid), "verify"), request);

@@ -250,6 +250,7 @@ std::vector<Lease> release(const Uuid& domain, const std::string& xml, const Pla
   if (!hasLeases(domain, places)) {
     return {};
   }
+  state::removeMarks(places.runDirectory, domain);
   Resources place(places);
   const auto leases = place.database.leasesOf(domain);
   if (isIdle(leases)) {

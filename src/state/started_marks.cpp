@@ -40,7 +40,10 @@ std::optional<StartedMark> parseMark(const std::string& name) {
 
 void markStarted(const fs::path& runDirectory, const Uuid& domain) {
   makePrivateFolder(runDirectory);
-  makePrivateFile(makePrivateFolder(marksIn(runDirectory)) / toString(domain));
+  const fs::path file = makePrivateFolder(marksIn(runDirectory)) / toString(domain);
+  makePrivateFile(file);
+  std::error_code ignored;  // of an earlier start: its age counts for removeMarks() only
+  fs::last_write_time(file, fs::file_time_type::clock::now(), ignored);
 }
 
 std::vector<StartedMark> startedMarks(const fs::path& runDirectory) {
@@ -67,10 +70,13 @@ std::vector<StartedMark> startedMarks(const fs::path& runDirectory) {
   return marks;
 }
 
-StartedMark beginAttempt(const fs::path& runDirectory, const StartedMark& mark) {
+std::optional<StartedMark> beginAttempt(const fs::path& runDirectory, const StartedMark& mark) {
   const StartedMark begun{mark.domain, mark.attempts + 1};
   std::error_code failure;
   fs::rename(fileOf(runDirectory, mark), fileOf(runDirectory, begun), failure);
+  if (failure == std::errc::no_such_file_or_directory) {
+    return std::nullopt;
+  }
   if (failure) {
     throw Error("cannot rename the mark " + printable(fileOf(runDirectory, mark).string()) + ": " +
                     failure.message(),
@@ -82,6 +88,16 @@ StartedMark beginAttempt(const fs::path& runDirectory, const StartedMark& mark) 
 void removeMark(const fs::path& runDirectory, const StartedMark& mark) {
   std::error_code ignored;
   fs::remove(fileOf(runDirectory, mark), ignored);
+}
+
+void removeMarks(const fs::path& runDirectory, const Uuid& domain, fs::file_time_type until) {
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(marksIn(runDirectory), ignored)) {
+    const auto mark = parseMark(entry.path().filename().string());
+    if (mark && mark->domain == domain && fs::last_write_time(entry.path(), ignored) <= until) {
+      fs::remove(entry.path(), ignored);
+    }
+  }
 }
 
 void removeStrayMarks(const fs::path& runDirectory) {

@@ -199,5 +199,7 @@ expect "the guest is suspended" virsh suspend train0
 verified 6 "verify of a suspended guest"
 broken agent "not running"
 expect_equal "the remedy is virsh resume" "virsh resume train0" "$(finding agent remedy)"
+expect_contains "a run with limits of its own is not the last verification" "last verification passed" vfpass status train0
+expect_exit 6 "verify as the mapping asks" vfpass verify train0 --no-tools
 expect_contains "status shows the last verification" "last verification not observable" vfpass status train0
 finish

@@ -2,6 +2,7 @@
 
 #include <compare>
 #include <filesystem>
+#include <optional>
 #include <vector>
 
 #include "vfpass/identifiers.hpp"
@@ -26,11 +27,18 @@ void markStarted(const std::filesystem::path& runDirectory, const Uuid& domain);
 std::vector<StartedMark> startedMarks(const std::filesystem::path& runDirectory);
 
 /// Counts the attempt in the mark's file name, atomically, before the verification begins: a crash
-/// leaves a mark that the next run finds. Returns the mark with the new number. Throws Error.
-StartedMark beginAttempt(const std::filesystem::path& runDirectory, const StartedMark& mark);
+/// leaves a mark that the next run finds. Returns the mark with the new number; nullopt if the mark
+/// was removed meanwhile, because the VM has been verified or has stopped. Throws Error.
+std::optional<StartedMark> beginAttempt(const std::filesystem::path& runDirectory,
+                                        const StartedMark& mark);
 
 /// Removes the mark. One that the hook has made meanwhile stays.
 void removeMark(const std::filesystem::path& runDirectory, const StartedMark& mark);
+
+/// Removes the marks of this domain, which has stopped, or has been verified since `until`: marks
+/// of a later start stay.
+void removeMarks(const std::filesystem::path& runDirectory, const Uuid& domain,
+                 std::filesystem::file_time_type until = std::filesystem::file_time_type::max());
 
 /// Removes everything else from `started/`: the path unit starts its service until it is empty.
 void removeStrayMarks(const std::filesystem::path& runDirectory);
