@@ -1,18 +1,18 @@
 #include <ostream>
 
+#include "attach_input.hpp"
 #include "commands.hpp"
+#include "drift.hpp"
+#include "guest_devices.hpp"
+#include "interrupted_work.hpp"
 #include "plan_command.hpp"
+#include "saved_plan.hpp"
+#include "subject.hpp"
+#include "survey_domains.hpp"
 #include "vfpass/apply/run.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/inventory/read_inventory.hpp"
 #include "vfpass/plan/plan_attach.hpp"
-#include "attach_input.hpp"
-#include "drift.hpp"
-#include "guest_devices.hpp"
-#include "interrupted_work.hpp"
-#include "saved_plan.hpp"
-#include "subject.hpp"
-#include "survey_domains.hpp"
 #include "vfpass/state/locks.hpp"
 
 namespace vfpass::commands {

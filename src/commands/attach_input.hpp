@@ -3,12 +3,12 @@
 #include <string>
 #include <vector>
 
-#include "vfpass/inventory.hpp"
-#include "vfpass/plan/plan_attach.hpp"
-#include "vfpass/report/plan_report.hpp"
 #include "command_session.hpp"
 #include "subject.hpp"
 #include "survey_domains.hpp"
+#include "vfpass/inventory.hpp"
+#include "vfpass/plan/plan_attach.hpp"
+#include "vfpass/report/plan_report.hpp"
 #include "vfpass/topology.hpp"
 #include "vfpass/version.hpp"
 

@@ -2,14 +2,14 @@
 #include <filesystem>
 #include <ostream>
 
+#include "attach_input.hpp"
 #include "commands.hpp"
+#include "subject.hpp"
+#include "survey_domains.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/plan_attach.hpp"
 #include "vfpass/plan/select_pf.hpp"
 #include "vfpass/report/check_report.hpp"
-#include "attach_input.hpp"
-#include "subject.hpp"
-#include "survey_domains.hpp"
 
 namespace vfpass::commands {
 namespace {

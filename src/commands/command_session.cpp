@@ -10,12 +10,12 @@
 
 #include "vfpass/apply/run.hpp"
 #include "vfpass/base/call_within.hpp"
+#include "vfpass/base/stop_signals.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/deadlines.hpp"
 #include "vfpass/error.hpp"
 #include "vfpass/inventory/read_inventory.hpp"
 #include "vfpass/libvirt/libvirt_hypervisor.hpp"
-#include "vfpass/base/stop_signals.hpp"
 #include "vfpass/state/seal_key_file.hpp"
 
 namespace vfpass::commands {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "operation_log.hpp"
 #include "vfpass/apply/tools.hpp"
 #include "vfpass/config/configuration.hpp"
 #include "vfpass/host/system_kernel.hpp"
@@ -18,7 +19,6 @@
 #include "vfpass/report/result_report.hpp"
 #include "vfpass/report/table.hpp"
 #include "vfpass/seal_key.hpp"
-#include "operation_log.hpp"
 #include "vfpass/state/database.hpp"
 #include "vfpass/state/locks.hpp"
 

@@ -3,8 +3,8 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 
-#include "vfpass/error.hpp"
 #include "command_session.hpp"
+#include "vfpass/error.hpp"
 
 namespace vfpass::commands {
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <sstream>
 
-#include "vfpass/base/text.hpp"
 #include "guest_devices.hpp"
 #include "host_topology.hpp"
+#include "vfpass/base/text.hpp"
 #include "vfpass/topology/guest_topology.hpp"
 
 namespace vfpass::commands {

@@ -1,8 +1,8 @@
 #pragma once
 
+#include "command_session.hpp"
 #include "vfpass/hypervisor.hpp"
 #include "vfpass/mapping.hpp"
-#include "command_session.hpp"
 #include "vfpass/setup/setup_plan.hpp"
 #include "vfpass/setup/setup_view.hpp"
 

@@ -2,7 +2,12 @@
 #include <ostream>
 
 #include "commands.hpp"
+#include "guest_devices.hpp"
+#include "interrupted_work.hpp"
 #include "plan_command.hpp"
+#include "saved_plan.hpp"
+#include "subject.hpp"
+#include "survey_domains.hpp"
 #include "vfpass/apply/run.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/deadlines.hpp"
@@ -11,11 +16,6 @@
 #include "vfpass/plan/plan_detach.hpp"
 #include "vfpass/plan/unrestored.hpp"
 #include "vfpass/report/plan_report.hpp"
-#include "guest_devices.hpp"
-#include "interrupted_work.hpp"
-#include "saved_plan.hpp"
-#include "subject.hpp"
-#include "survey_domains.hpp"
 #include "vfpass/state/locks.hpp"
 
 namespace vfpass::commands {
@@ -92,7 +92,7 @@ plan::DetachInput inputFor(Session& session, const Target& target, const std::ve
 
 commands::SavedPlan toSave(const Target& target, const Plan& plan, const Scope& scope) {
   return commands::planToSave("detach", plan, scope,
-                             target.domain ? target.domain->persistentXml : "");
+                              target.domain ? target.domain->persistentXml : "");
 }
 
 ExitCode showPlan(Session& session, const DetachOptions& options) {
@@ -165,8 +165,9 @@ ExitCode detach(Session& session, const DetachOptions& options) {
   requireUnused(session, plan::planDetach(inputFor(session, target, database.leases(), scope)),
                 options.force);
 
-  auto locks = state::lockPfs(session.options().runDirectory,
-                              commands::pfsOf(database.leasesOf(uuid)), session.tools().lockTimeout);
+  auto locks =
+      state::lockPfs(session.options().runDirectory, commands::pfsOf(database.leasesOf(uuid)),
+                     session.tools().lockTimeout);
   const auto input = inputFor(session, target, database.leases(), scope);
   const Plan plan = plan::planDetach(input);
   plan::throwObjections("cannot detach from domain " + printable(target.name),

@@ -2,19 +2,19 @@
 #include <chrono>
 
 #include "commands.hpp"
+#include "doctor_input.hpp"
+#include "guest_devices.hpp"
+#include "host_topology.hpp"
+#include "subject.hpp"
 #include "vfpass/agent/agent.hpp"
 #include "vfpass/base/shell.hpp"
+#include "vfpass/base/stop_signals.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/deadlines.hpp"
 #include "vfpass/doctor/doctor.hpp"
 #include "vfpass/domain/read_domain_facts.hpp"
 #include "vfpass/inventory/read_topology.hpp"
 #include "vfpass/report/doctor_report.hpp"
-#include "doctor_input.hpp"
-#include "guest_devices.hpp"
-#include "host_topology.hpp"
-#include "vfpass/base/stop_signals.hpp"
-#include "subject.hpp"
 #include "vfpass/verify/nccl_topology_check.hpp"
 
 namespace vfpass::commands {

@@ -1,9 +1,9 @@
 #include "doctor_input.hpp"
 
-#include "vfpass/error.hpp"
-#include "vfpass/libvirt/libvirt_hypervisor.hpp"
 #include "host_topology.hpp"
 #include "subject.hpp"
+#include "vfpass/error.hpp"
+#include "vfpass/libvirt/libvirt_hypervisor.hpp"
 
 namespace vfpass::commands {
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "vfpass/doctor/doctor.hpp"
 #include "command_session.hpp"
+#include "vfpass/doctor/doctor.hpp"
 #include "vfpass/topology.hpp"
 
 namespace vfpass::commands {

@@ -4,6 +4,9 @@
 #include <set>
 
 #include "commands.hpp"
+#include "interrupted_work.hpp"
+#include "subject.hpp"
+#include "survey_domains.hpp"
 #include "vfpass/apply/recover.hpp"
 #include "vfpass/apply/run.hpp"
 #include "vfpass/base/shell.hpp"
@@ -14,9 +17,6 @@
 #include "vfpass/plan/plan_detach.hpp"
 #include "vfpass/plan/unrestored.hpp"
 #include "vfpass/report/plan_report.hpp"
-#include "interrupted_work.hpp"
-#include "subject.hpp"
-#include "survey_domains.hpp"
 #include "vfpass/state/locks.hpp"
 #include "vfpass/state/retention.hpp"
 

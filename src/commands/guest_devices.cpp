@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "subject.hpp"
 #include "vfpass/agent/device_use.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
@@ -11,7 +12,6 @@
 #include "vfpass/error.hpp"
 #include "vfpass/host/vfio_users.hpp"
 #include "vfpass/plan/judge_peer_mapping.hpp"
-#include "subject.hpp"
 #include "vfpass/topology/distance.hpp"
 #include "vfpass/topology/guest_topology.hpp"
 #include "vfpass/version.hpp"

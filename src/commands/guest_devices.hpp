@@ -4,13 +4,13 @@
 #include <string>
 #include <vector>
 
+#include "command_session.hpp"
 #include "vfpass/guest_tree.hpp"
 #include "vfpass/hypervisor.hpp"
 #include "vfpass/lease.hpp"
 #include "vfpass/peer_mapping.hpp"
 #include "vfpass/plan.hpp"
 #include "vfpass/report/topology_report.hpp"
-#include "command_session.hpp"
 #include "vfpass/topology.hpp"
 
 namespace vfpass::commands {

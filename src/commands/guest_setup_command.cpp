@@ -4,14 +4,14 @@
 #include <ostream>
 
 #include "commands.hpp"
+#include "describe_desired_setup.hpp"
+#include "guest_devices.hpp"
+#include "subject.hpp"
 #include "vfpass/base/bounded_read.hpp"
+#include "vfpass/base/stop_signals.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/deadlines.hpp"
 #include "vfpass/report/guest_setup_report.hpp"
-#include "describe_desired_setup.hpp"
-#include "guest_devices.hpp"
-#include "vfpass/base/stop_signals.hpp"
-#include "subject.hpp"
 #include "vfpass/setup/setup_apply.hpp"
 #include "vfpass/setup/setup_changes.hpp"
 
@@ -72,8 +72,7 @@ ExitCode setUp(Session& session, const GuestSetupOptions& options) {
   // What has to change in the guest, read through its agent.
   const DomainDescription domain = runningGuest(session, options.vm, "guest-setup");
   agent::Agent agent(session.hypervisor(), domain.uuid, domain.name,
-                     std::chrono::seconds(options.timeoutSeconds),
-                     StopSignals::throwIfAsked);
+                     std::chrono::seconds(options.timeoutSeconds), StopSignals::throwIfAsked);
   const setup::SetupTools tools{agent, "", [&](const std::string& text) { session.verbose(text); },
                                 [&](const std::string& text) { session.warn(text); },
                                 StopSignals::throwIfAsked};

@@ -4,13 +4,13 @@
 
 #include <algorithm>
 
+#include "host_policy_input.hpp"
+#include "interrupted_work.hpp"
+#include "saved_plan.hpp"
 #include "vfpass/apply/recover.hpp"
 #include "vfpass/apply/run.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/deadlines.hpp"
-#include "host_policy_input.hpp"
-#include "interrupted_work.hpp"
-#include "saved_plan.hpp"
 #include "vfpass/state/locks.hpp"
 
 namespace vfpass::commands {

@@ -2,9 +2,9 @@
 
 #include "commands.hpp"
 #include "host_apply.hpp"
+#include "host_policy_input.hpp"
 #include "plan_command.hpp"
 #include "vfpass/plan/select_pf.hpp"
-#include "host_policy_input.hpp"
 
 namespace vfpass::commands {
 namespace {

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <string>
 
+#include "guest_devices.hpp"
+#include "subject.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/domain/guest_machine.hpp"
 #include "vfpass/host/vfio_users.hpp"
 #include "vfpass/inventory/read_topology.hpp"
-#include "guest_devices.hpp"
-#include "subject.hpp"
 #include "vfpass/topology/distance.hpp"
 #include "vfpass/topology/guest_topology.hpp"
 

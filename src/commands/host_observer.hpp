@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "command_session.hpp"
 #include "vfpass/guest_tree.hpp"
 #include "vfpass/lease.hpp"
-#include "command_session.hpp"
 #include "vfpass/topology.hpp"
 #include "vfpass/verify/host_side.hpp"
 

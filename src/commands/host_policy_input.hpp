@@ -1,9 +1,9 @@
 #pragma once
 
+#include "command_session.hpp"
 #include "vfpass/plan/host_policy.hpp"
 #include "vfpass/plan/plan_soft_roce.hpp"
 #include "vfpass/report/host_report.hpp"
-#include "command_session.hpp"
 
 namespace vfpass::commands {
 

@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "vfpass/report/topology_report.hpp"
 #include "command_session.hpp"
+#include "vfpass/report/topology_report.hpp"
 #include "vfpass/topology.hpp"
 
 namespace vfpass::commands {

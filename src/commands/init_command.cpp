@@ -1,7 +1,7 @@
 #include "commands.hpp"
+#include "host_topology.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/report/proposal_report.hpp"
-#include "host_topology.hpp"
 
 namespace vfpass::commands {
 namespace {

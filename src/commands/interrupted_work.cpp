@@ -2,8 +2,8 @@
 
 #include "vfpass/apply/adopt_leases.hpp"
 #include "vfpass/apply/recover.hpp"
-#include "vfpass/base/text.hpp"
 #include "vfpass/base/stop_signals.hpp"
+#include "vfpass/base/text.hpp"
 #include "vfpass/state/locks.hpp"
 
 namespace vfpass::commands {

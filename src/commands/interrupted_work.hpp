@@ -1,9 +1,9 @@
 #pragma once
 
-#include "vfpass/apply/recover.hpp"
 #include "operation_log.hpp"
 #include "subject.hpp"
 #include "survey_domains.hpp"
+#include "vfpass/apply/recover.hpp"
 #include "vfpass/state/locks.hpp"
 
 namespace vfpass::commands {

@@ -12,10 +12,10 @@
 
 #include "commands.hpp"
 #include "help_text.hpp"
+#include "vfpass/base/stop_signals.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 #include "vfpass/report/result_report.hpp"
-#include "vfpass/base/stop_signals.hpp"
 
 namespace vfpass::commands {
 namespace {

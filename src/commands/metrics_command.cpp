@@ -3,16 +3,16 @@
 #include <ostream>
 #include <set>
 
+#include "command_session.hpp"
 #include "commands.hpp"
+#include "doctor_input.hpp"
+#include "status_reader.hpp"
+#include "vfpass/base/output_file.hpp"
 #include "vfpass/deadlines.hpp"
 #include "vfpass/doctor/doctor.hpp"
 #include "vfpass/host/vf_statistics.hpp"
 #include "vfpass/inventory/read_topology.hpp"
 #include "vfpass/metrics/metrics.hpp"
-#include "command_session.hpp"
-#include "doctor_input.hpp"
-#include "vfpass/base/output_file.hpp"
-#include "status_reader.hpp"
 #include "vfpass/state/report_history.hpp"
 
 namespace vfpass::commands {

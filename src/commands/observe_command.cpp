@@ -5,12 +5,12 @@
 #include <string>
 
 #include "commands.hpp"
-#include "vfpass/base/bounded_read.hpp"
-#include "vfpass/base/text.hpp"
-#include "vfpass/remote/observation.hpp"
 #include "guest_devices.hpp"
 #include "host_observer.hpp"
 #include "verification.hpp"
+#include "vfpass/base/bounded_read.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/remote/observation.hpp"
 
 namespace vfpass::commands {
 namespace {

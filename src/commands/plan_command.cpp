@@ -1,14 +1,14 @@
 #include "plan_command.hpp"
 
+#include "attach_input.hpp"
 #include "commands.hpp"
+#include "saved_plan.hpp"
+#include "subject.hpp"
+#include "survey_domains.hpp"
 #include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/domain/guest_machine.hpp"
 #include "vfpass/plan/plan_attach.hpp"
 #include "vfpass/report/plan_report.hpp"
-#include "attach_input.hpp"
-#include "saved_plan.hpp"
-#include "subject.hpp"
-#include "survey_domains.hpp"
 #include "vfpass/topology/distance.hpp"
 
 namespace vfpass::commands {

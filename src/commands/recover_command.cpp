@@ -2,6 +2,9 @@
 #include <set>
 
 #include "commands.hpp"
+#include "interrupted_work.hpp"
+#include "subject.hpp"
+#include "survey_domains.hpp"
 #include "vfpass/apply/device_owner.hpp"
 #include "vfpass/apply/recover.hpp"
 #include "vfpass/apply/run.hpp"
@@ -9,9 +12,6 @@
 #include "vfpass/plan/check_device.hpp"
 #include "vfpass/plan/judge_holders.hpp"
 #include "vfpass/plan/plan_hook.hpp"
-#include "interrupted_work.hpp"
-#include "subject.hpp"
-#include "survey_domains.hpp"
 #include "vfpass/state/locks.hpp"
 
 namespace vfpass::commands {

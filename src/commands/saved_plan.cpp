@@ -9,10 +9,10 @@
 #include "vfpass/base/bounded_read.hpp"
 #include "vfpass/base/file_descriptor.hpp"
 #include "vfpass/base/json_reader.hpp"
+#include "vfpass/base/output_file.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 #include "vfpass/report/table.hpp"
-#include "vfpass/base/output_file.hpp"
 #include "vfpass/state/record_json.hpp"
 
 namespace vfpass::commands {

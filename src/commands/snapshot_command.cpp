@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "commands.hpp"
+#include "doctor_input.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/capture/captured_tree.hpp"
 #include "vfpass/deadlines.hpp"
@@ -10,7 +11,6 @@
 #include "vfpass/inventory/read_inventory.hpp"
 #include "vfpass/inventory/read_topology.hpp"
 #include "vfpass/report/result_report.hpp"
-#include "doctor_input.hpp"
 
 namespace vfpass::commands {
 namespace {

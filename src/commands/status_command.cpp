@@ -3,10 +3,10 @@
 #include <set>
 
 #include "commands.hpp"
+#include "status_reader.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/report/status_report.hpp"
 #include "vfpass/report/verify_report.hpp"
-#include "status_reader.hpp"
 #include "vfpass/state/report_history.hpp"
 
 namespace vfpass::commands {

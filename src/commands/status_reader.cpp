@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <set>
 
+#include "drift.hpp"
+#include "guest_devices.hpp"
+#include "subject.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/guest_machine.hpp"
 #include "vfpass/plan/check_device.hpp"
-#include "drift.hpp"
-#include "guest_devices.hpp"
-#include "subject.hpp"
 #include "vfpass/state/started_marks.hpp"
 
 namespace vfpass::commands {

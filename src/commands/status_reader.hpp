@@ -5,12 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "vfpass/apply/adopt_leases.hpp"
-#include "vfpass/peer_mapping.hpp"
-#include "vfpass/report/status_report.hpp"
 #include "attach_input.hpp"
 #include "subject.hpp"
 #include "survey_domains.hpp"
+#include "vfpass/apply/adopt_leases.hpp"
+#include "vfpass/peer_mapping.hpp"
+#include "vfpass/report/status_report.hpp"
 
 namespace vfpass::commands {
 

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <set>
 
+#include "host_topology.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/seal.hpp"
 #include "vfpass/inventory/read_topology.hpp"
 #include "vfpass/plan/resolve_near.hpp"
 #include "vfpass/plan/select_pf.hpp"
-#include "host_topology.hpp"
 
 namespace vfpass::commands {
 namespace {

@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "command_session.hpp"
 #include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/domain_facts.hpp"
 #include "vfpass/mapping.hpp"
 #include "vfpass/plan/plan_attach.hpp"
-#include "command_session.hpp"
 #include "vfpass/topology.hpp"
 
 namespace vfpass::commands {

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "command_session.hpp"
 #include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/domain_facts.hpp"
-#include "command_session.hpp"
 
 namespace vfpass::commands {
 

@@ -2,12 +2,12 @@
 #include <sstream>
 
 #include "commands.hpp"
-#include "vfpass/base/text.hpp"
-#include "vfpass/report/topology_report.hpp"
-#include "vfpass/report/verify_report.hpp"
 #include "guest_devices.hpp"
 #include "host_topology.hpp"
 #include "vfpass/base/output_file.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/report/topology_report.hpp"
+#include "vfpass/report/verify_report.hpp"
 #include "vfpass/topology/distance.hpp"
 #include "vfpass/topology/guest_topology.hpp"
 
@@ -24,7 +24,7 @@ struct TopoOptions {
 struct Shown {
   report::TopologyReport host;
   std::string vm;
-  GuestMachine machine;                        // empty without --vm, like the members below
+  GuestMachine machine;                         // empty without --vm, like the members below
   std::vector<commands::LeasedDevice> devices;  // of the VM
   report::TopologyReport guest;
 

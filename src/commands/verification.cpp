@@ -7,15 +7,15 @@
 #include <sstream>
 #include <thread>
 
+#include "guest_devices.hpp"
+#include "host_observer.hpp"
+#include "subject.hpp"
 #include "verification_steps.hpp"
 #include "vfpass/base/scope_guard.hpp"
+#include "vfpass/base/stop_signals.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/read_domain_facts.hpp"
 #include "vfpass/report/verify_report.hpp"
-#include "guest_devices.hpp"
-#include "host_observer.hpp"
-#include "vfpass/base/stop_signals.hpp"
-#include "subject.hpp"
 #include "vfpass/state/report_history.hpp"
 #include "vfpass/state/started_marks.hpp"
 

@@ -3,9 +3,9 @@
 #include <optional>
 #include <string>
 
+#include "command_session.hpp"
 #include "vfpass/finding.hpp"
 #include "vfpass/remote/peer_place.hpp"
-#include "command_session.hpp"
 #include "vfpass/verify/verify_guest.hpp"
 
 namespace vfpass::commands {

@@ -5,16 +5,16 @@
 #include <utility>
 
 #include "commands.hpp"
+#include "guest_devices.hpp"
+#include "host_topology.hpp"
+#include "verification.hpp"
+#include "vfpass/base/output_file.hpp"
 #include "vfpass/base/program_file.hpp"
+#include "vfpass/base/stop_signals.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/deadlines.hpp"
 #include "vfpass/report/topology_report.hpp"
 #include "vfpass/report/verify_report.hpp"
-#include "guest_devices.hpp"
-#include "host_topology.hpp"
-#include "vfpass/base/output_file.hpp"
-#include "vfpass/base/stop_signals.hpp"
-#include "verification.hpp"
 #include "vfpass/state/report_history.hpp"
 #include "vfpass/topology/guest_topology.hpp"
 

@@ -16,14 +16,14 @@
 #include <thread>
 #include <vector>
 
+#include "guest_devices.hpp"
 #include "verification_steps.hpp"
 #include "vfpass/base/deadline.hpp"
 #include "vfpass/base/shell.hpp"
+#include "vfpass/base/stop_signals.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 #include "vfpass/report/verify_report.hpp"
-#include "guest_devices.hpp"
-#include "vfpass/base/stop_signals.hpp"
 #include "vfpass/state/locks.hpp"
 #include "vfpass/state/started_marks.hpp"
 

@@ -1,5 +1,7 @@
 #include <optional>
 
+#include "guest_devices.hpp"
+#include "host_observer.hpp"
 #include "verification_steps.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
@@ -7,8 +9,6 @@
 #include "vfpass/libvirt/libvirt_hypervisor.hpp"
 #include "vfpass/remote/remote_host.hpp"
 #include "vfpass/remote/remote_libvirt.hpp"
-#include "guest_devices.hpp"
-#include "host_observer.hpp"
 #include "vfpass/verify/verify_pair.hpp"
 
 namespace vfpass::commands {

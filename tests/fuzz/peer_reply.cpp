@@ -1,6 +1,6 @@
 // Replies of the vfpass on another host: the first byte selects the request, the rest is the reply.
-// covers: src/guest/remote/remote_host.cpp src/guest/remote/observation.cpp -observe -answer -errorReply
-// -replyOrError -replyTo
+// covers: src/guest/remote/remote_host.cpp src/guest/remote/observation.cpp -observe -answer
+// -errorReply -replyOrError -replyTo
 #include <nlohmann/json.hpp>
 
 #include "fuzz/target.hpp"

@@ -1,8 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "hosts/topology_builder.hpp"
 #include "host_observer.hpp"
+#include "hosts/topology_builder.hpp"
 
 namespace vfpass::commands {
 namespace {
