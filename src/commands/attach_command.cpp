@@ -7,6 +7,7 @@
 #include "interrupted_work.hpp"
 #include "plan_command.hpp"
 #include "saved_plan.hpp"
+#include "services.hpp"
 #include "subject.hpp"
 #include "survey_domains.hpp"
 #include "vfpass/apply/run.hpp"
@@ -44,6 +45,12 @@ std::string countOf(std::size_t devices) {
   return std::to_string(devices) + (devices == 1 ? " device" : " devices");
 }
 
+void warnOfServices(Session& session, const Mapping& mapping) {
+  for (const auto& line : commands::missingServices(session, {mapping})) {
+    session.warn(line);
+  }
+}
+
 void warnOfManagedSave(Session& session, const DomainDescription& domain) {
   if (const std::string line = commands::managedSaveDrift(domain); !line.empty()) {
     session.warn(line);
@@ -79,6 +86,7 @@ ExitCode attach(Session& session, const AttachOptions& options) {
                  " matches its mapping");
     noteSettings(session, input, decision);
     warnOfManagedSave(session, subject.domain);
+    warnOfServices(session, subject.mapping);
     return ExitCode::done;
   }
   commands::requireSame(
@@ -105,6 +113,7 @@ ExitCode attach(Session& session, const AttachOptions& options) {
   noteSettings(session, input, decision);
   reportResult(session, toString(subject.domain.uuid), decision);
   warnOfManagedSave(session, subject.domain);
+  warnOfServices(session, subject.mapping);
   return ExitCode::done;
 }
 

@@ -5,6 +5,7 @@
 #include "doctor_input.hpp"
 #include "guest_devices.hpp"
 #include "host_topology.hpp"
+#include "services.hpp"
 #include "subject.hpp"
 #include "vfpass/agent/agent.hpp"
 #include "vfpass/base/shell.hpp"
@@ -157,12 +158,11 @@ doctor::Requirements requirementsFor(Session& session, const Topology& topology,
   }
   const Mapping* mapping = mappingOf(session, vm);
   if (mapping == nullptr) {
-    throw Error("no mapping for VM " + printable(vm),
-                "run `vfpass check` to list the mappings, or `vfpass init` to propose one",
-                ExitCode::badInput);
+    commands::throwNoMapping(session, vm, vm);
   }
   auto requirements = doctor::requirementsOf(topology, nearSettled(session, topology, {*mapping}),
                                              configuration.host, true);
+  requirements.units = commands::requiredUnits(configuration, {*mapping});
   addGuest(session, topology, mapping->vm, requirements);
   return requirements;
 }
@@ -175,11 +175,10 @@ ExitCode doctorCommand(Session& session, const std::string& vm,
   doctor::Requirements requirements = requirementsFor(session, topology, vm);
   requirements.selected = selectedDevices(topology, devices);
   commands::addLeases(session, requirements);
-  const auto diagnoses = doctor::examine(root, topology, requirements, inquiriesOf(session));
+  const auto diagnoses =
+      commands::diagnose(session, root, topology, requirements, inquiriesOf(session));
   report::writeDoctor(session.out(), diagnoses, session.style());
-  const bool broken = std::ranges::any_of(
-      diagnoses, [](const Diagnosis& each) { return each.finding.outcome == Outcome::failed; });
-  return broken ? ExitCode::failed : ExitCode::done;
+  return std::ranges::any_of(diagnoses, isFailure) ? ExitCode::failed : ExitCode::done;
 }
 
 }  // namespace

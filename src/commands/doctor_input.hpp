@@ -17,6 +17,11 @@ doctor::Requirements requirementsOfHost(Session& session, const Topology& topolo
 /// make a device used.
 void addLeases(Session& session, doctor::Requirements& requirements);
 
+/// All findings of doctor, with those marked that host.yaml accepts today.
+std::vector<Diagnosis> diagnose(Session& session, const host::Root& root, const Topology& topology,
+                                const doctor::Requirements& requirements,
+                                const doctor::Inquiries& inquiries);
+
 /// Doctor's queries to libvirt. They run only when a check needs them, and never for a captured
 /// tree. The result must not outlive the session.
 doctor::Inquiries inquiriesOf(Session& session);

@@ -47,9 +47,12 @@ std::optional<std::set<std::string>> entriesIn(const DomainXml& xml) {
   return names;
 }
 
+// Also by a file with mistakes.
 bool isMapped(Session& session, const Lease& lease) {
-  return config::findMapping(session.configuration(), lease.domainName, toString(lease.domain)) !=
-         nullptr;
+  const auto& configuration = session.configuration();
+  const std::string uuid = toString(lease.domain);
+  return config::findMapping(configuration, lease.domainName, uuid) != nullptr ||
+         config::findFaulty(configuration, lease.domainName, uuid) != nullptr;
 }
 
 // `found`: null if libvirt has no such domain.

@@ -3,7 +3,9 @@
 #include <set>
 
 #include "commands.hpp"
+#include "services.hpp"
 #include "status_reader.hpp"
+#include "subject.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/report/status_report.hpp"
 #include "vfpass/report/verify_report.hpp"
@@ -63,6 +65,22 @@ std::vector<std::string> verifications(Session& session, const std::vector<Lease
   return notes;
 }
 
+// Only for what the report shows: a host without leases and mappings needs none.
+std::vector<std::string> services(Session& session, const std::string& vm,
+                                  const report::StatusReport& report) {
+  if (report.entries.empty() && report.notes.empty()) {
+    return {};
+  }
+  std::vector<Mapping> mappings = session.configuration().mappings;
+  std::erase_if(mappings, [&](const Mapping& mapping) {
+    return !vm.empty() && mapping.vm != vm &&
+           std::ranges::none_of(report.entries, [&](const report::StatusEntry& entry) {
+             return commands::isLeaseOf(mapping.vm, entry.lease);
+           });
+  });
+  return commands::missingServices(session, mappings);
+}
+
 ExitCode status(Session& session, const std::string& vm) {
   commands::StatusReader reader(session);
   report::StatusReport report;
@@ -73,12 +91,15 @@ ExitCode status(Session& session, const std::string& vm) {
   const auto pending = notAttached(session, vm, leases);
   if (!vm.empty() && report.entries.empty() && pending.empty() &&
       !session.hypervisor().findDomain(vm)) {
+    commands::throwIfFaulty(session, vm, vm);
     throw Error("no lease, mapping or domain with the name or UUID " + printable(vm),
                 "run `vfpass status` to list them", ExitCode::badInput);
   }
   report.notes = pending;
   const auto verified = verifications(session, leases);
   report.notes.insert(report.notes.end(), verified.begin(), verified.end());
+  const auto missing = services(session, vm, report);
+  report.notes.insert(report.notes.end(), missing.begin(), missing.end());
   report::writeStatus(session.out(), report, session.style());
   const bool drift = std::any_of(report.entries.begin(), report.entries.end(),
                                  [](const auto& entry) { return !entry.drift.empty(); });
