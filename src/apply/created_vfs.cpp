@@ -24,7 +24,25 @@ bool endsInRollback(const Step& step, const Lease& lease) {
   return std::ranges::any_of(step.undo, [&](const Action& action) { return drops(action, lease); });
 }
 
-using Ends = bool (*)(const Step&, const Lease&);
+bool records(const Action& action, const PciAddress& pf) {
+  const auto* record = std::get_if<RecordLease>(&action);
+  return record != nullptr && record->lease.pf == pf;
+}
+
+bool recordsForward(const Step& step, const PciAddress& pf) { return records(step.action, pf); }
+
+bool recordsInRollback(const Step& step, const PciAddress& pf) {
+  return std::ranges::any_of(step.undo, [&](const Action& action) { return records(action, pf); });
+}
+
+/// What the plan does to leases, when it runs or when it is rolled back.
+struct Direction {
+  bool (*ends)(const Step&, const Lease&);
+  bool (*records)(const Step&, const PciAddress&);
+};
+
+constexpr Direction forward{endsForward, recordsForward};
+constexpr Direction rollback{endsInRollback, recordsInRollback};
 
 bool removesVfs(const Plan& plan, const PciAddress& pf) {
   return std::ranges::any_of(plan.steps, [&](const Step& step) {
@@ -33,14 +51,15 @@ bool removesVfs(const Plan& plan, const PciAddress& pf) {
   });
 }
 
-// The leases that the plan ends, by PF, where no other lease remains.
-std::map<PciAddress, std::vector<Lease>> lastLeases(const Plan& plan, Ends ends,
+// The leases that the plan ends, by PF, where no other lease remains. A lease that gets another
+// name ends and is recorded again.
+std::map<PciAddress, std::vector<Lease>> lastLeases(const Plan& plan, const Direction& direction,
                                                     const std::vector<Lease>& leases) {
   std::map<PciAddress, std::vector<Lease>> last;
   std::set<PciAddress> needed;
   for (const Lease& lease : leases) {
-    const bool isEnded =
-        std::ranges::any_of(plan.steps, [&](const Step& step) { return ends(step, lease); });
+    const bool isEnded = std::ranges::any_of(
+        plan.steps, [&](const Step& step) { return direction.ends(step, lease); });
     if (isVf(lease) && lease.original.created && isEnded) {
       last[lease.pf].push_back(lease);
     } else {
@@ -48,7 +67,9 @@ std::map<PciAddress, std::vector<Lease>> lastLeases(const Plan& plan, Ends ends,
     }
   }
   std::erase_if(last, [&](const auto& each) {
-    return needed.contains(each.first) || removesVfs(plan, each.first);
+    const bool isRecorded = std::ranges::any_of(
+        plan.steps, [&](const Step& step) { return direction.records(step, each.first); });
+    return needed.contains(each.first) || isRecorded || removesVfs(plan, each.first);
   });
   return last;
 }
@@ -62,10 +83,10 @@ std::optional<PhysicalFunction> findPf(const PciAddress& address, Tools& tools) 
   }
 }
 
-std::vector<Step> removals(const Plan& plan, Ends ends, Tools& tools) {
+std::vector<Step> removals(const Plan& plan, const Direction& direction, Tools& tools) {
   std::vector<Step> steps;
   const auto leases = tools.database.leases();
-  for (const auto& [address, ended] : lastLeases(plan, ends, leases)) {
+  for (const auto& [address, ended] : lastLeases(plan, direction, leases)) {
     const auto pf = findPf(address, tools);
     if (!pf) {
       continue;
@@ -103,12 +124,12 @@ void checkCreatedVfs(const CreateVfs& created, const Plan& plan, Tools& tools) {
 }
 
 std::vector<Step> findUnusedVfs(const Plan& plan, Tools& tools) {
-  return removals(plan, endsForward, tools);
+  return removals(plan, forward, tools);
 }
 
 void removeUnusedVfs(const Plan& plan, HolderGate& gate, Tools& tools,
                      std::vector<std::string>& warnings) {
-  for (const Step& removal : removals(plan, endsInRollback, tools)) {
+  for (const Step& removal : removals(plan, rollback, tools)) {
     if (gate.objectionsOfOthersTo({removal.action}).empty()) {
       gate.require({removal.action});
       perform(removal.action, tools, warnings);

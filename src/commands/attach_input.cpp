@@ -19,11 +19,21 @@
 namespace vfpass::commands {
 namespace {
 
+// In a captured tree from devlink's recorded answer, as doctor reads it.
+std::optional<EswitchMode> eswitchModeOf(Session& session, const PciAddress& pf) {
+  const host::Root root = session.root();
+  if (root.isLive()) {
+    return session.kernel().readPfSettings(pf).eswitchMode;
+  }
+  const auto answer = root.readText("vfpass/devlink/" + toString(pf) + "/eswitch-mode");
+  return answer ? parseEswitchMode(*answer) : std::nullopt;
+}
+
 HostReading readHost(Session& session, Inventory inventory, const std::vector<PciAddress>& pfs) {
   session.addHolders(inventory, pfs);
   for (PhysicalFunction& pf : inventory.pfs) {
     if (pf.driver == "mlx5_core" && std::ranges::find(pfs, pf.address) != pfs.end()) {
-      pf.eswitchMode = session.kernel().readPfSettings(pf.address).eswitchMode;
+      pf.eswitchMode = eswitchModeOf(session, pf.address);
     }
   }
   return {std::move(inventory), inventory::readTopology(session.root(), host::Serials::skip),

@@ -92,6 +92,44 @@ std::vector<std::string> kernelDrift(const Lease& lease, const Inventory& invent
   return drift;
 }
 
+namespace {
+
+bool isNeutral(const VfSettings& seen, Attribute attribute, bool infiniband) {
+  return only(seen, {attribute}) == only(neutralSettings(infiniband), {attribute});
+}
+
+// A VF has the lease's values after attach and neutral ones after a stop: one of the lease's own
+// shows that it was not stopped since.
+bool hasValueOfLease(const VfSettings& wanted, const VfSettings& seen, bool infiniband) {
+  return std::ranges::any_of(differingAttributes(wanted, {}), [&](Attribute attribute) {
+    return only(wanted, {attribute}) == only(seen, {attribute}) &&
+           !isNeutral(seen, attribute, infiniband);
+  });
+}
+
+}  // namespace
+
+std::vector<std::string> attributesToSet(const Lease& lease, const Inventory& inventory,
+                                         const std::string& bootId) {
+  const PhysicalFunction* pf = findPf(inventory, lease.pf);
+  const bool stopped = lease.state == LeaseState::reserved && lease.bootId == bootId;
+  if (!isVf(lease) || !stopped || pf == nullptr || vfOf(lease).index >= pf->vfs.size()) {
+    return {};  // a boot creates VFs with values of their own
+  }
+  const bool infiniband = vfOf(lease).infiniband;
+  const VfSettings wanted = acceptedSettings(lease);
+  const VfSettings& seen = pf->vfs[vfOf(lease).index].settings;
+  const bool attached = hasValueOfLease(wanted, seen, infiniband);
+  std::vector<std::string> lines;
+  for (const Attribute attribute : differingAttributes(wanted, seen)) {
+    if (isObservable(seen, attribute) && (attached || !isNeutral(seen, attribute, infiniband))) {
+      lines.push_back(std::string(toString(attribute)) + " " + describe(wanted, attribute) +
+                      " instead of " + describe(seen, attribute));
+    }
+  }
+  return lines;
+}
+
 std::vector<std::string> unobservedAttributes(const Lease& lease, const Inventory& inventory,
                                               const std::string& bootId) {
   const PhysicalFunction* pf = findPf(inventory, lease.pf);

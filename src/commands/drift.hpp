@@ -13,6 +13,12 @@ namespace vfpass::commands {
 std::vector<std::string> kernelDrift(const Lease& lease, const Inventory& inventory,
                                      const std::string& bootId, bool domainActive);
 
+/// Of a stopped guest: attributes of the VF that somebody has changed since the last start or
+/// attach, such as `vlan 5 instead of 100`. Neutral values, which a stop sets, and those that the
+/// kernel does not report are left out.
+std::vector<std::string> attributesToSet(const Lease& lease, const Inventory& inventory,
+                                         const std::string& bootId);
+
 /// Attributes of a running lease that the kernel does not show, so that their drift is unknown.
 std::vector<std::string> unobservedAttributes(const Lease& lease, const Inventory& inventory,
                                               const std::string& bootId);

@@ -180,6 +180,9 @@ report::StatusEntry StatusReader::entryFor(const Lease& lease) {
     entry.guestAddress = guestAddressOf(*domain, lease);
   }
   entry.notObservable = unobservedAttributes(lease, host().inventory, bootId_);
+  if (!entry.domainActive) {
+    entry.setAtStart = attributesToSet(lease, host().inventory, bootId_);
+  }
   const PhysicalFunction* pf = isVf(lease) ? findPf(host().inventory, lease.pf) : nullptr;
   if (pf != nullptr && vfOf(lease).index < pf->vfs.size()) {
     entry.representor = pf->vfs[vfOf(lease).index].representor;
@@ -212,7 +215,8 @@ std::vector<Uuid> pendingVerifications(Session& session, const std::vector<Lease
   }
   std::vector<Uuid> pending;
   for (const Lease& lease : leases) {
-    if (started.contains(lease.domain) && isVerifiedOnStart(session, lease)) {
+    const bool runs = lease.state != LeaseState::reserved;
+    if (runs && started.contains(lease.domain) && isVerifiedOnStart(session, lease)) {
       started.erase(lease.domain);
       pending.push_back(lease.domain);
     }

@@ -5,6 +5,7 @@
 #include <set>
 #include <vector>
 
+#include "decide_lease.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/objection.hpp"
@@ -144,6 +145,13 @@ std::string ownerInMappings(const AttachInput& input, const MappedVf& entry, con
   return {};
 }
 
+// An interface of this domain that is no device of ours: only a team has one address twice.
+bool isOwnInterface(const AttachInput& input, const MacAddress& mac) {
+  return std::ranges::any_of(input.interfaces, [&](const DomainInterface& interface) {
+    return interface.mac == mac && !interface.alias.starts_with("ua-vfpass-");
+  });
+}
+
 std::string ownerInDomains(const AttachInput& input, const MacAddress& mac) {
   for (const auto& domain : input.domains) {
     const auto& macs = domain.macAddresses;
@@ -166,6 +174,32 @@ std::set<MacAddress> macsOfOtherDomains(const AttachInput& input) {
   return macs;
 }
 
+bool isLeasedTo(const AttachInput& input, const PciAddress& pf, unsigned index) {
+  return std::ranges::any_of(input.leases, [&](const Lease& lease) {
+    return lease.domain == input.domain && isVf(lease) && lease.pf == pf &&
+           vfOf(lease).index == index;
+  });
+}
+
+// A VF of this host that has the value, whoever set it. The VFs of this domain change hands with
+// the lease.
+std::string ownerOnHost(const AttachInput& input, const Lease& self, const auto& has) {
+  for (const PhysicalFunction& pf : input.inventory.pfs) {
+    for (const VirtualFunction& vf : pf.vfs) {
+      if (!has(vf.settings)) {
+        continue;
+      }
+      const bool own = (pf.address == self.pf && vf.index == vfOf(self).index) ||
+                       isLeasedTo(input, pf.address, vf.index) || isLeftover(vf, self);
+      if (!own) {
+        return "VF " + std::to_string(vf.index) + " of PF " + toString(pf.address) + " (" +
+               toString(vf.address) + ")";
+      }
+    }
+  }
+  return {};
+}
+
 // The current owner of a value; empty if there is none.
 std::string ownerOf(const AttachInput& input, const MappedVf& entry,
                     const std::vector<Lease>& decided, const Lease& self, const auto& has) {
@@ -173,7 +207,10 @@ std::string ownerOf(const AttachInput& input, const MappedVf& entry,
   if (owner.empty()) {
     owner = ownerInLeases(decided, self, has);
   }
-  return owner.empty() ? ownerInMappings(input, entry, has) : owner;
+  if (owner.empty()) {
+    owner = ownerInMappings(input, entry, has);
+  }
+  return owner.empty() ? ownerOnHost(input, self, has) : owner;
 }
 
 void object(const MappedVf& entry, const std::string& what, const std::string& owner,
@@ -194,15 +231,19 @@ void settleMac(const AttachInput& input, const MappedVf& entry, const Lease* ear
   };
   auto& mac = vfOf(lease).settings.mac;
   if (!entry.macAutomatic && mac) {
-    const std::string owner = ownerOfMac(*mac);
-    object(entry, "MAC " + toString(*mac), owner.empty() ? ownerInDomains(input, *mac) : owner,
-           objections);
+    std::string owner = ownerOfMac(*mac);
+    if (owner.empty()) {
+      owner = isOwnInterface(input, *mac)
+                  ? "another interface of the domain, which is no `teaming:`"
+                  : ownerInDomains(input, *mac);
+    }
+    object(entry, "MAC " + toString(*mac), owner, objections);
   } else if (earlier != nullptr && settingsOf(*earlier).mac) {
     mac = settingsOf(*earlier).mac;  // decided at the first attach, kept from then on
   } else {
     const auto macs = macsOfOtherDomains(input);
     mac = derivedMac(input.domain, entry.name, [&](const MacAddress& each) {
-      return macs.contains(each) || !ownerOfMac(each).empty();
+      return macs.contains(each) || isOwnInterface(input, each) || !ownerOfMac(each).empty();
     });
   }
 }

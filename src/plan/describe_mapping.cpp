@@ -3,6 +3,7 @@
 
 #include "decide_lease.hpp"
 #include "plan_settings.hpp"
+#include "renames.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/lease_device.hpp"
 #include "vfpass/plan/plan_attach.hpp"
@@ -35,9 +36,15 @@ std::string difference(const Lease& earlier, const Lease& wanted) {
 
 }  // namespace
 
-std::vector<std::string> mappingDifferences(const AttachInput& input,
+std::vector<std::string> mappingDifferences(const AttachInput& given,
                                             const std::vector<Lease>& wanted) {
+  const auto renamed = withRenames(given);
+  const AttachInput& input = renamed ? *renamed : given;
   std::vector<std::string> lines;
+  for (const auto& [entry, recorded] : input.renamed) {
+    lines.push_back(recorded + " is called " + entry + " in the mapping; attach would rename it" +
+                    (input.active ? " once the guest is shut down" : ""));
+  }
   for (Lease lease : wanted) {
     const Lease* earlier = earlierLease(input, lease.entry);
     if (earlier == nullptr) {

@@ -42,6 +42,12 @@ LeaseChanges compareLeases(const AttachInput& input, std::vector<Lease>& wanted)
     if (same) {
       lease = *earlier;
     }
+    if (same && input.renamed.contains(lease.entry)) {
+      lease.generation = input.generation;
+      changes.renamed.push_back(lease);
+      changes.terms = true;
+      continue;
+    }
     if (plugs) {
       lease.state = LeaseState::running;
       lease.bootId = input.bootId;

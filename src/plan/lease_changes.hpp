@@ -13,6 +13,7 @@ struct LeaseChanges {
   std::vector<Lease> plugged;  ///< of these, the ones to plug into the running domain
   std::vector<Lease> dropped;  ///< no longer in the mapping, or moved to another VF
   std::vector<Lease> drifted;  ///< of the running guest, with settings that others changed
+  std::vector<Lease> renamed;  ///< the same device with the same terms, under the entry's new name
   bool terms = false;          ///< more than the state of a lease changes
 };
 

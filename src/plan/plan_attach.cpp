@@ -11,6 +11,7 @@
 #include "guest_places.hpp"
 #include "lease_changes.hpp"
 #include "plan_settings.hpp"
+#include "renames.hpp"
 #include "switchdev.hpp"
 #include "vf_creation.hpp"
 #include "vfpass/base/text.hpp"
@@ -24,10 +25,16 @@ namespace vfpass::plan {
 namespace {
 
 void addRecords(const AttachInput& input, const LeaseChanges& changes, std::vector<Step>& steps) {
+  dropRenamed(input, steps);
+  for (const auto& lease : changes.renamed) {
+    steps.push_back({RecordLease{lease},
+                     {DropLease{lease.domain, lease.entry, lease.generation, lease.pf}},
+                     "the same device was leased as " + input.renamed.at(lease.entry)});
+  }
   for (const auto& lease : changes.put) {
     const Lease* earlier = earlierLease(input, lease.entry);
     Action undo = DropLease{lease.domain, lease.entry, lease.generation, lease.pf};
-    if (earlier != nullptr) {
+    if (earlier != nullptr && !input.renamed.contains(lease.entry)) {
       undo = RecordLease{*earlier};
     }
     steps.push_back({RecordLease{lease}, {undo}, "no other domain may use it"});
@@ -130,7 +137,7 @@ void addXml(const AttachInput& input, const std::vector<Lease>& wanted, const Le
             std::vector<Step>& steps) {
   if (input.scope.config && (changes.terms || !input.xmlCurrent)) {
     steps.push_back({EditDomain{input.domain, persistentLeases(wanted, input.domain)},
-                     {EditDomain{input.domain, persistentLeases(input.leases, input.domain)}},
+                     {EditDomain{input.domain, persistentLeases(asRecorded(input), input.domain)}},
                      "the guest gets the devices at its next start"});
   }
 }
@@ -167,7 +174,9 @@ void noteDownPfs(const AttachInput& input, AttachDecision& decision) {
 
 }  // namespace
 
-AttachDecision planAttach(const AttachInput& input) {
+AttachDecision planAttach(const AttachInput& given) {
+  const auto renamed = withRenames(given);
+  const AttachInput& input = renamed ? *renamed : given;
   // The leases that the mapping requires, and everything that prevents them.
   AttachDecision decision;
   decision.plan = {PlanKind::attach, input.domain, input.domainName, {}, {}};
@@ -180,6 +189,7 @@ AttachDecision planAttach(const AttachInput& input) {
   const LeaseChanges changes = compareLeases(input, decision.leases);
   checkRunning(input, changes, devicesOf(decision.leases), decision.objections);
   checkCreations(input, changes, decision.objections);
+  checkRenames(input, decision.objections);
   if (!decision.objections.empty()) {
     return decision;
   }

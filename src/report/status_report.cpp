@@ -71,6 +71,13 @@ void writeDrift(std::ostream& out, const std::vector<StatusEntry>& entries, cons
           << join(entry.notObservable, ", ") << '\n';
     }
   }
+  for (const auto& entry : entries) {
+    if (!entry.setAtStart.empty()) {
+      out << "the next start sets: " << printable(entry.lease.domainName) << ' '
+          << printable(entry.lease.entry) << ": " << printable(join(entry.setAtStart, ", "))
+          << '\n';
+    }
+  }
 }
 
 std::vector<std::string> notSupported(const Lease& lease) {
@@ -142,6 +149,7 @@ Json entryJson(const StatusEntry& entry) {
           {"settings", settingsJson(settingsOf(lease))},
           {"drift", entry.drift},
           {"not_observable", entry.notObservable},
+          {"set_at_start", entry.setAtStart},
           {"not_supported", notSupported(lease)},
           {"representor", textOrNull(entry.representor)}};
 }

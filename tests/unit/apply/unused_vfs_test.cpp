@@ -70,6 +70,29 @@ TEST_F(UnusedVfsTest, AreRemovedByTheRecoveryOfTheDetach) {
   EXPECT_THAT(vfs(), IsEmpty());
 }
 
+// The old record of a renamed lease ends, but the device is leased all the time.
+TEST_F(UnusedVfsTest, StayIfLeasesOnlyGetOtherNames) {
+  endOtherLease();
+  plan.kind = PlanKind::attach;
+  plan.steps.clear();
+  for (const Lease& before : openDatabase().leases()) {
+    Lease renamed = before;
+    renamed.entry += "-renamed";
+    renamed.generation = openDatabase().nextGeneration();
+    plan.steps.push_back({DropLease{before.domain, before.entry, before.generation, before.pf},
+                          {RecordLease{before}},
+                          ""});
+    plan.steps.push_back(
+        {RecordLease{renamed},
+         {DropLease{renamed.domain, renamed.entry, renamed.generation, renamed.pf}},
+         ""});
+  }
+  const auto count = vfs().size();
+  host.execute(plan);
+  EXPECT_THAT(vfs(), testing::SizeIs(count));
+  EXPECT_EQ(openDatabase().leases().at(0).entry, "rail0-renamed");
+}
+
 /// The domain is attached again, to VFs that vfpass created for another domain.
 class UnusedVfsAfterRollbackTest : public UnusedVfsTest {
  protected:

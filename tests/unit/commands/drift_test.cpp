@@ -107,6 +107,52 @@ TEST(AttributeDrift, LeavesOutWhatTheDriverRefused) {
   EXPECT_THAT(unobservedAttributes(lease, inventory, "boot"), IsEmpty());
 }
 
+class AttributesToSetTest : public testing::Test {
+ protected:
+  AttributesToSetTest() {
+    lease.bootId = "boot";
+    vfOf(lease).settings.mac = parseMacAddress("02:00:00:00:00:01");
+    vfOf(lease).settings.vlan = Vlan{100, 0, VlanProtocol::dot1q};
+    vfOf(lease).settings.trust = false;
+    inventory.pfs.resize(1);
+    inventory.pfs[0].vfs.resize(1);
+    seen() = vfOf(lease).settings;
+  }
+  VfSettings& seen() { return inventory.pfs[0].vfs[0].settings; }
+  std::vector<std::string> toSet() { return attributesToSet(lease, inventory, "boot"); }
+
+  Lease lease;
+  Inventory inventory;
+};
+
+TEST_F(AttributesToSetTest, NamesWhatSomebodyChangedBeforeTheStart) {
+  EXPECT_THAT(toSet(), IsEmpty()) << "as attach left it";
+  seen().vlan = Vlan{5, 0, VlanProtocol::dot1q};
+  seen().trust = true;
+  EXPECT_THAT(toSet(), ElementsAre(AllOf(HasSubstr("vlan 100"), HasSubstr("instead of 5")),
+                                   "trust off instead of on"));
+  seen().vlan = neutralSettings(false).vlan;
+  EXPECT_THAT(toSet(), ElementsAre(HasSubstr("vlan 100"), HasSubstr("trust"))) << "removed";
+  EXPECT_THAT(kernelDrift(lease, inventory, "boot", false),
+              testing::Not(testing::Contains(HasSubstr("vlan"))));
+}
+
+TEST_F(AttributesToSetTest, NeutralValuesAfterAStopAreExpected) {
+  seen() = neutralSettings(false);
+  EXPECT_THAT(toSet(), IsEmpty());
+  seen().vlan = Vlan{5, 0, VlanProtocol::dot1q};
+  EXPECT_THAT(toSet(), ElementsAre(HasSubstr("instead of 5")));
+}
+
+TEST_F(AttributesToSetTest, OnlyOfStoppedGuestsSinceTheBoot) {
+  seen().vlan = Vlan{5, 0, VlanProtocol::dot1q};
+  lease.state = LeaseState::running;
+  EXPECT_THAT(toSet(), IsEmpty()) << "that is drift";
+  lease.state = LeaseState::reserved;
+  lease.bootId = "the previous boot";
+  EXPECT_THAT(toSet(), IsEmpty());
+}
+
 // mlx5 removes the netdev of a card that has died, and its VFs stay. Nothing else is observable
 // then.
 TEST(PortDrift, ReportsAFailedCardInAnyState) {

@@ -8,6 +8,7 @@
 #include "choose_addresses.hpp"
 #include "fake/fake_kernel.hpp"
 #include "vfpass/mlx5_firmware.hpp"
+#include "vfpass/plan/lease_device.hpp"
 
 namespace vfpass::plan {
 namespace {
@@ -551,6 +552,49 @@ TEST_F(AttachTest, RejectsMacUsedByAnotherDomain) {
   EXPECT_THAT(objection().message, HasSubstr("is already used by domain bridged"));
 }
 
+// Made by hand, or left by another program: no lease, mapping or domain tells.
+TEST_F(AttachTest, RejectsMacThatAnotherVfOfTheHostHas) {
+  const auto mac = parseMacAddress("02:00:00:00:00:01");
+  input.mapping.vfs[0].macAutomatic = false;
+  input.mapping.vfs[0].settings.mac = mac;
+  input.mapping.vfs[0].index = 1;
+  vf(2).settings.mac = mac;
+  EXPECT_THAT(objection().message,
+              HasSubstr("MAC 02:00:00:00:00:01 of rail0 is already used by VF 2 of PF "));
+  vf(2).settings.mac.reset();
+  vf(1).settings.mac = mac;
+  EXPECT_TRUE(decide().objections.empty()) << "the VF itself may have it already";
+  input.leases = decide().leases;
+  input.mapping.vfs[0].index = 0;
+  EXPECT_TRUE(decide().objections.empty()) << "the entry moves to another VF with its MAC";
+}
+
+TEST_F(AttachTest, RejectsMacOfAnInterfaceOfTheDomain) {
+  const auto mac = parseMacAddress("02:00:00:00:00:01");
+  input.mapping.vfs[0].macAutomatic = false;
+  input.mapping.vfs[0].settings.mac = mac;
+  input.interfaces = {{"ua-vfpass-rail0", mac, "", ""}};
+  EXPECT_TRUE(decide().objections.empty()) << "its own element";
+  input.interfaces = {{"net0", mac, "virtio", ""}};
+  EXPECT_THAT(objection().message, HasSubstr("is already used by another interface of the domain"));
+}
+
+TEST_F(AttachTest, AutomaticMacAvoidsVfsOfTheHost) {
+  const auto mac = vfOf(decide().leases[0]).settings.mac;
+  vf(3).settings.mac = mac;
+  EXPECT_NE(vfOf(decide().leases[0]).settings.mac, mac);
+  vf(3).driver = "vfio-pci";
+  EXPECT_EQ(vfOf(decide().leases[0]).settings.mac, mac) << "left by an attach whose record is lost";
+}
+
+TEST_F(AttachTest, RejectsGuidThatAnotherVfOfTheHostHas) {
+  kernel.pfs.at(*parsePciAddress("0000:01:00.0")).linkLayer = LinkLayer::infiniband;
+  input.mapping.vfs[0].settings.portGuid = Guid{0x0200000000000001};
+  input.mapping.vfs[0].index = 1;
+  vf(2).settings.portGuid = Guid{0x0200000000000001};
+  EXPECT_THAT(objection().message, HasSubstr("of rail0 is already used by VF 2 of PF "));
+}
+
 class TeamedVfTest : public AttachTest {
  protected:
   TeamedVfTest() {
@@ -854,6 +898,115 @@ TEST_F(AttachTest, WritesOnlyXmlWhenOnlyXmlIsMissing) {
   const auto decision = decide();
   ASSERT_EQ(decision.plan.steps.size(), 1U);
   EXPECT_TRUE(std::holds_alternative<EditDomain>(decision.plan.steps[0].action));
+}
+
+// The mapping's entry has another name than the lease of its device.
+class RenameTest : public AttachTest {
+ protected:
+  RenameTest() {
+    input.mapping.vfs.push_back(entry("rail1", "ens1f0np0"));
+    input.leases = decide().leases;
+    input.xmlCurrent = true;
+    input.generation = 8;
+  }
+
+  [[nodiscard]] const Lease& lease(const AttachDecision& decision, const std::string& name) const {
+    return *findLease(decision.leases, input.domain, name);
+  }
+  // What the steps do to the records; a step of another kind has none.
+  static std::vector<std::string> records(const AttachDecision& decision) {
+    std::vector<std::string> lines;
+    for (const Step& step : decision.plan.steps) {
+      const auto* record = std::get_if<RecordLease>(&step.action);
+      const auto* drop = std::get_if<DropLease>(&step.action);
+      lines.push_back(record != nullptr ? "record " + record->lease.entry
+                      : drop != nullptr ? "drop " + drop->entry
+                                        : "other");
+    }
+    return lines;
+  }
+};
+
+TEST_F(RenameTest, RenamesLeaseWithoutTouchingTheDevice) {
+  const Lease before = input.leases[0];
+  input.mapping.vfs[0].name = "rail9";
+  const auto decision = decide();
+  ASSERT_TRUE(decision.objections.empty()) << decision.objections[0].message;
+  EXPECT_EQ(records(decision), (std::vector<std::string>{"drop rail0", "record rail9", "other"}));
+  Lease expected = before;
+  expected.entry = "rail9";
+  expected.generation = 8;
+  EXPECT_EQ(lease(decision, "rail9"), expected) << "device, MAC, place and originals stay";
+  const auto& [drop, record, xml] =
+      std::tie(decision.plan.steps[0], decision.plan.steps[1], decision.plan.steps[2]);
+  EXPECT_EQ(std::get<RecordLease>(drop.undo[0]).lease, before);
+  EXPECT_EQ(std::get<DropLease>(record.undo[0]).entry, "rail9");
+  EXPECT_EQ(std::get<EditDomain>(xml.undo[0]).leases[0].entry, "rail0");
+  EXPECT_THAT(mappingDifferences(input, decision.leases),
+              testing::ElementsAre("rail0 is called rail9 in the mapping; attach would rename it"));
+}
+
+TEST_F(RenameTest, SwapsNamesOfEntriesThatNameTheirVf) {
+  for (std::size_t i = 0; i < 2; ++i) {
+    input.mapping.vfs[i].index = vfOf(input.leases[i]).index;
+  }
+  std::swap(input.mapping.vfs[0].name, input.mapping.vfs[1].name);
+  const auto decision = decide();
+  ASSERT_TRUE(decision.objections.empty()) << decision.objections[0].message;
+  EXPECT_EQ(records(decision), (std::vector<std::string>{"drop rail0", "drop rail1", "record rail1",
+                                                         "record rail0", "other"}));
+  EXPECT_EQ(lease(decision, "rail1").device, input.leases[0].device);
+}
+
+TEST_F(RenameTest, SetsNewValuesUnderTheNewName) {
+  input.mapping.vfs[0].index = vfOf(input.leases[0]).index;
+  input.mapping.vfs[0].name = "rail9";
+  input.mapping.vfs[0].settings.vlan = Vlan{9, 0, VlanProtocol::dot1q};
+  const auto decision = decide();
+  ASSERT_TRUE(decision.objections.empty());
+  EXPECT_EQ(records(decision)[0], "drop rail0");
+  EXPECT_EQ(records(decision)[1], "record rail9");
+  EXPECT_EQ(lease(decision, "rail9").device, input.leases[0].device);
+  EXPECT_EQ(lease(decision, "rail9").original, input.leases[0].original);
+}
+
+// Without that, `auto` would choose the VF as free, and the plan would give it back afterwards.
+TEST_F(RenameTest, AutomaticVfPrefersTheLeaseWithItsSettings) {
+  input.mapping.vfs[0].name = "rail8";
+  input.mapping.vfs[0].settings.trust = true;
+  input.mapping.vfs[1].name = "rail9";
+  const auto decision = decide();
+  ASSERT_TRUE(decision.objections.empty());
+  EXPECT_EQ(lease(decision, "rail9").device, input.leases[0].device) << "the first with these";
+  EXPECT_EQ(lease(decision, "rail8").device, input.leases[1].device);
+  const auto steps = records(decision);
+  EXPECT_EQ(std::ranges::count(steps, "drop rail0") + std::ranges::count(steps, "drop rail1"), 2);
+  EXPECT_EQ(steps.back(), "other") << "nothing is restored after the XML";
+}
+
+TEST_F(RenameTest, IsRefusedWhileTheGuestRuns) {
+  input.active = true;
+  input.scope.live = true;
+  input.plugged = {"rail0", "rail1"};
+  input.mapping.vfs[0].name = "rail9";
+  const auto decision = decide();
+  ASSERT_FALSE(decision.objections.empty());
+  EXPECT_TRUE(decision.plan.steps.empty());
+  EXPECT_THAT(decision.objections.back().message,
+              HasSubstr("rail9 is leased as rail0, and the name cannot change while the guest"));
+  EXPECT_THAT(mappingDifferences(input, decision.leases).front(),
+              HasSubstr("attach would rename it once the guest is shut down"));
+}
+
+TEST_F(RenameTest, NameOfAnotherLeaseIsRefused) {
+  input.mapping.vfs[1].name = "rail2";
+  input.mapping.vfs[1].settings.trust = true;
+  input.mapping.vfs[0].name = "rail1";
+  input.mapping.vfs[0].index = vfOf(input.leases[0]).index;
+  const auto decision = decide();
+  ASSERT_FALSE(decision.objections.empty());
+  EXPECT_THAT(decision.objections.back().message,
+              HasSubstr("rail1 is leased as rail0, and a lease of another device still has"));
 }
 
 }  // namespace

@@ -24,6 +24,7 @@ std::vector<StatusEntry> entries() {
   StatusEntry drifted{samples::lease(), true, false, {"trust is on, attach set off"}};
   drifted.lease.entry = "rail1";
   drifted.lease.state = LeaseState::reserved;
+  drifted.setAtStart = {"vlan 100 instead of 5", "trust off instead of on"};
   StatusEntry gone{samples::lease(), false, false, {"the domain is gone"}};
   gone.lease.domainName = "old\x1b]0;x";
   vfOf(gone.lease).infiniband = true;

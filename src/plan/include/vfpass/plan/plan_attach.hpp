@@ -32,8 +32,11 @@ struct AttachInput {
   std::set<std::string> plugged;  ///< entries whose device the running domain has
   std::set<std::string>
       pluggable;  ///< leased entries whose guest address is free in the running domain
-  std::vector<Lease> liveLeases;            ///< in the running domain's metadata, sealed ones only
-  std::vector<Lease> leases;                ///< of all domains
+  std::vector<Lease> liveLeases;  ///< in the running domain's metadata, sealed ones only
+  std::vector<Lease> leases;      ///< of all domains
+  /// Entries whose device this domain has leased under another name, with that name. The leases
+  /// have the new name already; planAttach() finds them.
+  std::map<std::string, std::string> renamed = {};
   std::vector<DomainSummary> domains;       ///< all domains of the host
   std::vector<DomainInterface> interfaces;  ///< of this domain; partners of teamed VFs
   std::vector<NetworkPool> pools;           ///< of all libvirt networks, also of inactive ones

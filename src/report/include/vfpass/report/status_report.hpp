@@ -22,6 +22,9 @@ struct StatusEntry {
   /// address recorded in the lease is shown.
   std::optional<PciAddress> guestAddress = {};
   std::string representor = {};  ///< of the VF, in switchdev mode; empty: none
+  /// While the guest is stopped: attributes of the VF that differ from the lease, such as `vlan 5
+  /// instead of 100`. The next start sets them, so this is no drift.
+  std::vector<std::string> setAtStart = {};
 };
 
 /// A domain whose vfpass metadata is not acted on.

@@ -1,0 +1,180 @@
+#include "renames.hpp"
+
+#include <algorithm>
+#include <ranges>
+#include <set>
+
+#include "vfpass/base/shell.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/plan/lease_device.hpp"
+#include "vfpass/plan/select_pf.hpp"
+
+namespace vfpass::plan {
+namespace {
+
+std::set<std::string> namesOf(const Mapping& mapping) {
+  std::set<std::string> names;
+  for (const auto& vf : mapping.vfs) {
+    names.insert(vf.name);
+  }
+  for (const auto& function : mapping.functions) {
+    names.insert(function.name);
+  }
+  return names;
+}
+
+const PhysicalFunction* pfOf(const AttachInput& input, const MappedVf& entry) {
+  std::vector<Objection> raisedLater;
+  return selectPf(entry.pf, input.mapping, input.inventory, entry.place, raisedLater);
+}
+
+// What `auto` leaves open, and what the PF's driver lacks, does not differ.
+bool hasSettingsOf(const MappedVf& entry, const LeasedVf& vf) {
+  std::vector<Attribute> differing = differingAttributes(entry.settings, vf.settings);
+  const auto left = differingAttributes(vf.settings, entry.settings);
+  differing.insert(differing.end(), left.begin(), left.end());
+  std::erase_if(differing, [&](Attribute attribute) {
+    const bool automatic = (attribute == Attribute::mac && !entry.settings.mac && !entry.macKept) ||
+                           (attribute == Attribute::nodeGuid && !entry.settings.nodeGuid) ||
+                           (attribute == Attribute::portGuid && !entry.settings.portGuid);
+    return automatic || vf.refused.contains(attribute) || !existsOn(attribute, vf.infiniband);
+  });
+  return differing.empty() && entry.interfaceForm == vf.interfaceForm &&
+         entry.teamingWith == vf.teamingWith;
+}
+
+/// Finds the lease for each entry; no lease is found twice.
+class RenameFinder {
+ public:
+  explicit RenameFinder(const AttachInput& input) : input_(input), names_(namesOf(input.mapping)) {}
+
+  std::map<std::string, std::string> find() {
+    for (const auto& entry : input_.mapping.functions) {
+      add(entry.name,
+          [&](const Lease& lease) { return !isVf(lease) && lease.device == entry.pci; });
+    }
+    for (const auto& entry : input_.mapping.vfs) {
+      if (const PhysicalFunction* pf = entry.index ? pfOf(input_, entry) : nullptr) {
+        add(entry.name, [&](const Lease& lease) {
+          return isVf(lease) && lease.pf == pf->address && vfOf(lease).index == *entry.index;
+        });
+      }
+    }
+    // `auto` would choose the VF of a lease that no entry has any more: with its settings, or else
+    // with others.
+    for (const bool sameSettings : {true, false}) {
+      addAutomatic(sameSettings);
+    }
+    return std::move(renames_);
+  }
+
+ private:
+  void addAutomatic(bool sameSettings) {
+    for (const auto& entry : input_.mapping.vfs) {
+      const bool known = findLease(input_.leases, input_.domain, entry.name) != nullptr ||
+                         renames_.contains(entry.name);
+      const PhysicalFunction* pf = entry.index || known ? nullptr : pfOf(input_, entry);
+      if (pf != nullptr) {
+        add(entry.name, [&](const Lease& lease) {
+          return isVf(lease) && lease.pf == pf->address && !names_.contains(lease.entry) &&
+                 (!sameSettings ||
+                  (lease.managed == entry.managed && hasSettingsOf(entry, vfOf(lease))));
+        });
+      }
+    }
+  }
+
+  template <typename Matches>
+  void add(const std::string& entry, Matches matches) {
+    for (const Lease& lease : input_.leases) {
+      if (lease.domain == input_.domain && lease.entry != entry && matches(lease) &&
+          used_.insert(lease.entry).second) {
+        renames_[entry] = lease.entry;
+        return;
+      }
+    }
+  }
+
+  const AttachInput& input_;
+  std::set<std::string> names_;
+  std::set<std::string> used_;
+  std::map<std::string, std::string> renames_;
+};
+
+}  // namespace
+
+std::map<std::string, std::string> findRenames(const AttachInput& input) {
+  const bool leased = std::ranges::any_of(
+      input.leases, [&](const Lease& lease) { return lease.domain == input.domain; });
+  return leased ? RenameFinder(input).find() : std::map<std::string, std::string>{};
+}
+
+std::optional<AttachInput> withRenames(const AttachInput& input) {
+  auto renames = findRenames(input);
+  if (renames.empty()) {
+    return std::nullopt;
+  }
+  std::map<std::string, std::string> names;
+  for (const auto& [entry, recorded] : renames) {
+    names[recorded] = entry;
+  }
+  AttachInput renamed = input;
+  for (Lease& lease : renamed.leases) {
+    const auto name = names.find(lease.entry);
+    if (lease.domain == input.domain && name != names.end()) {
+      lease.entry = name->second;
+    }
+  }
+  renamed.renamed = std::move(renames);
+  return renamed;
+}
+
+Lease asRecorded(const AttachInput& input, Lease lease) {
+  const auto found = input.renamed.find(lease.entry);
+  if (lease.domain == input.domain && found != input.renamed.end()) {
+    lease.entry = found->second;
+  }
+  return lease;
+}
+
+std::vector<Lease> asRecorded(const AttachInput& input) {
+  std::vector<Lease> leases;
+  for (const Lease& lease : input.leases) {
+    leases.push_back(asRecorded(input, lease));
+  }
+  return leases;
+}
+
+void checkRenames(const AttachInput& input, std::vector<Objection>& objections) {
+  const std::string name = shellArgument(input.domainName);
+  for (const auto& [entry, recorded] : input.renamed) {
+    const auto count = std::ranges::count_if(input.leases, [&](const Lease& lease) {
+      return lease.domain == input.domain && lease.entry == entry;
+    });
+    if (input.active) {
+      objections.push_back(
+          {entry + " is leased as " + recorded +
+               ", and the name cannot change while the guest is running",
+           "shut the guest down, then attach again, or name the entry " + recorded + " again"});
+    } else if (count > 1) {
+      objections.push_back(
+          {entry + " is leased as " + recorded + ", and a lease of another device " +
+               "still has the name " + entry,
+           "give the entry a name that no lease has, or run `vfpass detach " + name + "` first"});
+    }
+  }
+}
+
+void dropRenamed(const AttachInput& input, std::vector<Step>& steps) {
+  for (const Lease& lease : input.leases) {
+    const Lease recorded = asRecorded(input, lease);
+    if (recorded.entry != lease.entry) {
+      steps.push_back({DropLease{recorded.domain, recorded.entry, recorded.generation, recorded.pf},
+                       {RecordLease{recorded}},
+                       "its entry in the mapping is called " + lease.entry +
+                           " now; the device stays as it is"});
+    }
+  }
+}
+
+}  // namespace vfpass::plan
