@@ -18,6 +18,17 @@
 namespace vfpass::commands {
 namespace {
 
+// PFs and whole functions that mappings, host.yaml and leases name.
+std::set<PciAddress> devicesOf(const doctor::Requirements& requirements) {
+  std::set<PciAddress> devices(requirements.functions.begin(), requirements.functions.end());
+  for (const auto& vf : requirements.vfs) {
+    devices.insert(vf.pf);
+  }
+  devices.insert(requirements.policyPfs.begin(), requirements.policyPfs.end());
+  devices.insert(requirements.leased.begin(), requirements.leased.end());
+  return devices;
+}
+
 /// Reads everything that `vfpass metrics` reports. A part that cannot be read is missing and marked
 /// as failed, with a warning on stderr. Of a captured tree only devices and doctor are read.
 class Collector {
@@ -121,12 +132,13 @@ class Collector {
     const Topology topology = inventory::readTopology(root_);
     doctor::Requirements requirements = commands::requirementsOfHost(session_, topology);
     commands::addLeases(session_, requirements);
+    found_.links = metrics::linksOf(topology, devicesOf(requirements));
     doctor::Inquiries inquiries = commands::inquiriesOf(session_);
     inquiries.queriesFirmware = false;
     if (!found_.libvirtUp.value_or(false)) {
       inquiries.hypervisorVersions = nullptr;  // it would wait for libvirt again
     }
-    found_.diagnoses = doctor::examine(root_, topology, requirements, inquiries);
+    found_.diagnoses = commands::diagnose(session_, root_, topology, requirements, inquiries);
   }
 
   Session& session_;

@@ -26,8 +26,8 @@ constexpr std::array<Family, vfStatisticNames.size()> sriov{
     counter("sriov_vf_tx_packets", "Statistic tx_packets.", "packets")};
 
 constexpr std::array beforeCounters{
-    &families::buildInfo, &families::collectorSuccess, &families::libvirtUp, &families::pfInfo,
-    &families::pfVfs,     &families::pfVfsLimit,       &families::vfInfo};
+    &families::buildInfo, &families::collectorSuccess, &families::libvirtUp,     &families::pfInfo,
+    &families::pfVfs,     &families::pfVfsLimit,       &families::pcieLinkShare, &families::vfInfo};
 
 constexpr std::array afterCounters{&families::leases,          &families::leaseInfo,
                                    &families::leaseDrift,      &families::leaseUnobservable,

@@ -44,6 +44,13 @@ inline constexpr Family pfVfs{
 inline constexpr Family pfVfsLimit{
     "vfpass_pf_vfs_limit", "Virtual functions that the PF can have.", "", true, {"pciAddr", "pf"}};
 
+inline constexpr Family pcieLinkShare{
+    "vfpass_pcie_link_share",
+    "PCI Express link of a used device: share of what device and port can do.",
+    "",
+    true,
+    {"pciAddr"}};
+
 inline constexpr Family vfInfo{"vfpass_vf_info",
                                "A virtual function and its lease; the value is always 1.",
                                "",
@@ -97,7 +104,7 @@ inline constexpr Family doctorFindings{
     "vfpass_doctor_findings", "Findings of the checks of doctor by result.", "", true, {"result"}};
 inline constexpr Family doctorProblem{
     "vfpass_doctor_problem",
-    "A finding of doctor that failed or is a warning; the value is always 1.",
+    "A finding of doctor that failed, is a warning or is accepted; the value is always 1.",
     "",
     true,
     {"check", "result", "subject"}};

@@ -67,6 +67,12 @@ void addPf(const PhysicalFunction& pf, Exposition& target) {
   target.add(families::pfVfsLimit, {address, pf.netdev()}, std::uint64_t{pf.totalVfs});
 }
 
+void addLinks(const Observation& observation, Exposition& target) {
+  for (const DeviceLink& link : observation.links) {
+    target.add(families::pcieLinkShare, {toString(link.device)}, link.share);
+  }
+}
+
 void addVf(const Observation& observation, const PhysicalFunction& pf, const VirtualFunction& vf,
            Exposition& target) {
   const Lease* lease = leaseOf(observation, pf, vf.index);
@@ -280,21 +286,28 @@ class VerificationWriter {
   Exposition& target_;
 };
 
+constexpr const char* acceptedLabel = "accepted";
+
+std::string resultLabel(const Diagnosis& each) {
+  return isAccepted(each) ? acceptedLabel : labelOf(each.finding.outcome);
+}
+
 void addDoctor(const Observation& observation, Exposition& target) {
   if (!observation.diagnoses) {
     return;
   }
+  const auto count = [&](const std::string& result) {
+    const auto found = std::ranges::count(*observation.diagnoses, result, resultLabel);
+    target.add(families::doctorFindings, {result}, static_cast<std::uint64_t>(found));
+  };
   for (const Outcome outcome : outcomes) {
-    const auto count = std::ranges::count_if(*observation.diagnoses, [&](const Diagnosis& each) {
-      return each.finding.outcome == outcome;
-    });
-    target.add(families::doctorFindings, {labelOf(outcome)}, static_cast<std::uint64_t>(count));
+    count(labelOf(outcome));
   }
+  count(acceptedLabel);
   for (const Diagnosis& each : *observation.diagnoses) {
     if (isProblem(each.finding.outcome)) {
       target.add(families::doctorProblem,
-                 {each.finding.key, labelOf(each.finding.outcome), each.finding.subject},
-                 std::uint64_t{1});
+                 {each.finding.key, resultLabel(each), each.finding.subject}, std::uint64_t{1});
     }
   }
 }
@@ -311,6 +324,7 @@ std::string render(const Observation& observation) {
   Exposition target;
   addCollection(observation, target);
   addDevices(observation, target);
+  addLinks(observation, target);
   addLeases(observation, target);
   addDoctor(observation, target);
   addVerifications(observation, target);

@@ -100,6 +100,7 @@ Observation full() {
   all.collected = {{"devices", true}, {"doctor", true}, {"status", true}};
   all.libvirtUp = true;
   all.pfs = {ethernetPf(), infinibandPf()};
+  all.links = {{all.pfs[0].address, 0.25}, {all.pfs[1].address, 1}};
   all.statistics[all.pfs[0].address] = {
       {0, {{"rx_bytes", 18446744073709551615U}, {"tx_packets", 7}}},
       {1, {{"rx_bytes", 0}, {"tx_packets", 0}}}};
@@ -115,7 +116,8 @@ Observation full() {
   all.diagnoses = {{{"iommu", "", Outcome::passed, "", "", ""}, ""},
                    {{"link", "mlx5_0", Outcome::failed, "", "", ""}, ""},
                    {{"acs", "0000:3a:00.0", Outcome::warning, "", "", ""}, ""},
-                   {{"ats", "mlx5_0", Outcome::notObservable, "", "", ""}, ""}};
+                   {{"ats", "mlx5_0", Outcome::notObservable, "", "", ""}, ""},
+                   {{"hook", "", Outcome::failed, "", "", ""}, "", Acceptance{"r", "2027-01-31"}}};
   all.verifications = {{"idle0", uuid('c'), true, false, {}},
                        {"train0", uuid('b'), false, true, saved()}};
   return all;

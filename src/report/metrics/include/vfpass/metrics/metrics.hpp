@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "vfpass/lease.hpp"
 #include "vfpass/report/status_report.hpp"
 #include "vfpass/report/verify_report.hpp"
+#include "vfpass/topology.hpp"
 
 namespace vfpass::metrics {
 
@@ -24,6 +26,16 @@ struct Verification {
       std::nullopt;  ///< nullopt although hasReport: unreadable
 };
 
+/// The PCI Express link of a device that mappings, host.yaml or leases name.
+struct DeviceLink {
+  PciAddress device;
+  double share = 1;  ///< of what device and port can do together, 0 to 1
+};
+
+/// The links of these devices as far as they are observable. Of a GPU only the width counts,
+/// because it slows an idle link down; of a VF the PF's link.
+std::vector<DeviceLink> linksOf(const Topology& topology, const std::set<PciAddress>& devices);
+
 /// Everything that `vfpass metrics` has collected. An empty optional was not collected: its metrics
 /// are missing, which differs from a value of 0.
 struct Observation {
@@ -31,6 +43,7 @@ struct Observation {
   std::map<std::string, bool> collected;  ///< part, success
   std::optional<bool> libvirtUp;
   std::vector<PhysicalFunction> pfs;
+  std::vector<DeviceLink> links = {};
   std::map<PciAddress, std::map<unsigned, VfStatistics>> statistics;  ///< by PF and index
   std::optional<std::vector<Lease>> leases;  ///< with the current names of their domains
   /// Need libvirt.
