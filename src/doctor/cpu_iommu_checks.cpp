@@ -245,9 +245,10 @@ void checkGroups(const View& view, Results& results) {
   std::map<std::size_t, unsigned> good;
   const auto& functions = view.topology().functions;
   for (std::size_t i = 0; i < functions.size(); ++i) {
-    const auto pf = functions[i].physicalFunction;
-    if (pf && std::ranges::find(view.pfs(), *pf) != view.pfs().end() &&
-        check(i, toString(functions[i].address))) {
+    const auto pf = std::ranges::find_if(view.pfs(), [&](std::size_t number) {
+      return functions[i].physicalFunction == view.function(number).address;
+    });
+    if (pf != view.pfs().end() && check(i, toString(functions[i].address))) {
       ++good[*pf];
     }
   }

@@ -129,9 +129,8 @@ std::optional<Netdev> netdevOrFiles(const Root& root, const PciAddress& pf) {
 }
 
 std::string deniedRemedyFor(const Root& root, const PciAddress& pf) {
-  const std::string path = functionPath(pf);
-  return deniedRemedy(readIdentifier(root, path + "/vendor"),
-                      readIdentifier(root, path + "/device"));
+  const Device device = readDevice(root, pf, {.driver = false, .ids = true});
+  return deniedRemedy(device.vendor, device.device);
 }
 
 std::vector<PciAddress> addressesOf(const PhysicalFunction& pf) {
@@ -254,14 +253,15 @@ std::vector<RefusedAttribute> SystemKernel::Implementation::configureVfs(const C
       netdev ? netdev->name + " (" + toString(action.pf) + ")" : "PF " + toString(action.pf);
   requireVfs(root, action, name);
   const auto deadline = this->netlink();
-  const bool infiniband = readLinkLayer(root, action.pf) == LinkLayer::infiniband;
+  const Device device = readDevice(root, action.pf, {.ports = Ports::netdevs, .linkLayer = true});
+  const bool infiniband = device.linkLayer == LinkLayer::infiniband;
   NetlinkPort netlinkPort(netdev ? netdev->index : 0, infiniband, name, deadline, action.pf);
   OfedPort ofed(netdev ? &netlinkPort : nullptr, root, writer, action.pf, deadline);
   VfPort& port = infiniband ? static_cast<VfPort&>(ofed) : netlinkPort;
   return host::configureVfs(
       port, action.vfs,
-      {name, readDriver(root, action.pf), mayConfigureLinks(), deniedRemedyFor(root, action.pf)},
-      deadline, action.otherwise.value_or(VfSettings{}), sent);
+      {name, device.driver, mayConfigureLinks(), deniedRemedyFor(root, action.pf)}, deadline,
+      action.otherwise.value_or(VfSettings{}), sent);
 }
 
 std::vector<RefusedAttribute> SystemKernel::configureVfs(const ConfigureVfs& action) {

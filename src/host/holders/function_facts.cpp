@@ -47,20 +47,19 @@ void addMembers(const Root& root, const PciAddress& address, const std::string& 
 }  // namespace
 
 std::optional<FunctionFacts> readFunctionFacts(const Root& root, const PciAddress& address) {
-  if (!root.exists(functionPath(address))) {
+  const Folder folder(root, functionPath(address));
+  if (!folder) {
     return std::nullopt;
   }
   FunctionFacts function;
   function.address = address;
   function.path = devicePath(root, address);
-  function.driver = readDriver(root, address);
-  function.classCode = readClass(root, address);
+  readDevice(folder, {.ids = true}, function);
   function.physicalFunction = readPfOf(root, address);
   if (isDriven(function)) {
-    function.netdevs = readNetdevs(root, address);
+    readDevice(folder, {.driver = false, .ports = Ports::netdevs, .linkLayer = true}, function);
     function.isNetwork = isNetwork(root, function);
     function.rdma = readVisibleRdma(root, address);
-    function.linkLayer = readLinkLayer(root, address);
     addMembers(root, address, "vdpa", "vDPA device", function.virtualDevices);
     addMembers(root, address, "mdev", "mediated device", function.virtualDevices);
   }

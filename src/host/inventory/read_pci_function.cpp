@@ -1,7 +1,5 @@
 #include "read_pci_function.hpp"
 
-#include <net/if.h>
-
 #include <array>
 #include <charconv>
 #include <cstdint>
@@ -10,7 +8,7 @@
 #include "function_role.hpp"
 #include "vfpass/base/pci_capability.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/host/root.hpp"
+#include "vfpass/host/read_device.hpp"
 #include "vfpass/topology.hpp"
 
 namespace vfpass::inventory {
@@ -42,17 +40,6 @@ class Reader {
   std::vector<TopologyProblem>& problems_;
 };
 
-Netdev readNetdev(const host::Folder& folder, const std::string& name) {
-  const std::string path = "net/" + name;
-  Netdev netdev;
-  netdev.name = name;
-  const auto index = folder.readNumber(path + "/ifindex").value_or(0);
-  netdev.index = index <= INT32_MAX ? static_cast<int>(index) : 0;
-  netdev.up = (folder.readNumber(path + "/flags").value_or(0) & IFF_UP) != 0;
-  netdev.enslaved = folder.linkTarget(path + "/master").has_value();
-  return netdev;
-}
-
 // `4: ACTIVE`
 std::string stateIn(const std::string& text) {
   const auto colon = text.find(": ");
@@ -75,18 +62,13 @@ RdmaPort readPort(const Reader& reader, const std::string& path, const std::stri
   RdmaPort port;
   port.number = static_cast<unsigned>(parseNumber(number).value_or(0) & 0xffU);
   port.state = stateIn(reader.word(path + "/state"));
-  const std::string layer = reader.word(path + "/link_layer");
-  port.linkLayer = layer == "InfiniBand" ? LinkLayer::infiniband
-                   : layer == "Ethernet" ? LinkLayer::ethernet
-                                         : LinkLayer::unknown;
+  port.linkLayer = host::parseLinkLayer(reader.word(path + "/link_layer"));
   port.rate = thousandfold(reader.word(path + "/rate"), 100000);
   return port;
 }
 
-RdmaDevice readRdma(const host::Folder& folder, const Reader& reader, const std::string& name) {
-  const std::string path = "infiniband/" + name;
-  RdmaDevice device;
-  device.name = name;
+void readRdma(const host::Folder& folder, const Reader& reader, RdmaDevice& device) {
+  const std::string path = "infiniband/" + device.name;
   device.nodeGuid = reader.word(path + "/node_guid");
   device.firmware = reader.word(path + "/fw_ver");
   for (const std::string& number : folder.list(path + "/ports")) {
@@ -94,7 +76,6 @@ RdmaDevice readRdma(const host::Folder& folder, const Reader& reader, const std:
       device.ports.push_back(readPort(reader, path + "/ports/" + number, number));
     }
   }
-  return device;
 }
 
 /// Netdevs and RDMA devices of a function, with state, rate, GUID and firmware. For a VF only their
@@ -105,12 +86,13 @@ void readPorts(const host::Folder& folder, bool isVf, Device& function,
       function.role == FunctionRole::nvswitch || function.driver == "vfio-pci") {
     return;  // saves two system calls for most functions of a host
   }
+  const host::Ports ports = isVf ? host::Ports::names : host::Ports::netdevs;
+  host::readDevice(folder, {.driver = false, .ports = ports}, function);
   const Reader reader(folder, function.address, problems);
-  for (const std::string& name : folder.list("net")) {
-    function.netdevs.push_back(isVf ? Netdev{name, 0, false, false} : readNetdev(folder, name));
-  }
-  for (const std::string& name : folder.list("infiniband")) {
-    function.rdma.push_back(isVf ? RdmaDevice{name, {}, {}, {}} : readRdma(folder, reader, name));
+  for (RdmaDevice& device : function.rdma) {
+    if (!isVf) {
+      readRdma(folder, reader, device);
+    }
   }
   // NICs whose driver has another class: virtio.
   if (function.role == FunctionRole::other && !function.netdevs.empty()) {
@@ -119,7 +101,6 @@ void readPorts(const host::Folder& folder, bool isVf, Device& function,
 }
 
 constexpr std::size_t configHeader = 256;  // everything before PCI Express's extended space
-constexpr int nodeLimit = 4096;
 
 std::uint16_t identifier(std::string_view text) {
   return static_cast<std::uint16_t>(parseNumber(text, 16).value_or(0) & 0xffffU);
@@ -161,20 +142,6 @@ bool readUevent(const host::Folder& folder, Device& function,
   return hasClass;
 }
 
-void readIdentity(const host::Folder& folder, Device& function,
-                  std::vector<TopologyProblem>& problems) {
-  if (readUevent(folder, function, problems)) {
-    return;
-  }
-  const auto number = [&](const char* file) { return folder.readNumber(file).value_or(0); };
-  function.vendor = static_cast<std::uint16_t>(number("vendor") & 0xffffU);
-  function.device = static_cast<std::uint16_t>(number("device") & 0xffffU);
-  function.subsystemVendor = static_cast<std::uint16_t>(number("subsystem_vendor") & 0xffffU);
-  function.subsystemDevice = static_cast<std::uint16_t>(number("subsystem_device") & 0xffffU);
-  function.classCode = static_cast<std::uint32_t>(number("class") & 0xffffffU);
-  function.driver = folder.linkName("driver").value_or("");
-}
-
 PcieLink readLink(const host::Folder& folder, const std::string& which) {
   PcieLink link;
   link.speed = thousandfold(folder.readText(which + "_link_speed").value_or(""), 1000);
@@ -198,19 +165,6 @@ std::optional<PortType> readPcie(const host::Folder& folder, Device& function) {
   return std::nullopt;
 }
 
-void readPlacement(const host::Folder& folder, bool isVf, Device& function) {
-  const auto group = folder.linkName("iommu_group");
-  const auto number = group ? parseNumber(*group) : std::nullopt;
-  if (number && *number <= INT32_MAX) {
-    function.iommuGroup = static_cast<unsigned>(*number);
-  }
-  if (!isVf) {
-    // "-1" if the firmware does not set it; readNumber accepts no sign.
-    const auto node = folder.readNumber("numa_node");
-    function.numaNode = node && *node < nodeLimit ? static_cast<int>(*node) : -1;
-  }
-}
-
 }  // namespace
 
 bool readFacts(const host::Folder& folder, bool isVf, Device& function,
@@ -218,8 +172,14 @@ bool readFacts(const host::Folder& folder, bool isVf, Device& function,
   if (!folder) {
     return false;
   }
-  readIdentity(folder, function, problems);
-  readPlacement(folder, isVf, function);
+  const bool hasUevent = readUevent(folder, function, problems);
+  host::readDevice(folder,
+                   {.driver = !hasUevent,
+                    .ids = !hasUevent,
+                    .subsystem = !hasUevent,
+                    .numaNode = !isVf,
+                    .iommuGroup = true},
+                   function);
   // A VF's link registers read as zero: the link is its PF's.
   const auto port = isVf ? std::nullopt : readPcie(folder, function);
   function.role = roleOf(function, port);
@@ -227,8 +187,7 @@ bool readFacts(const host::Folder& folder, bool isVf, Device& function,
     return true;
   }
   if (!isVf) {
-    function.totalVfs = static_cast<unsigned>(
-        std::min<std::uint64_t>(folder.readNumber("sriov_totalvfs").value_or(0), 65535));
+    function.totalVfs = host::readSriovField(folder, "sriov_totalvfs");
   }
   readPorts(folder, isVf, function, problems);
   return true;

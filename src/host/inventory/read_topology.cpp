@@ -12,7 +12,7 @@
 #include "function_role.hpp"
 #include "read_pci_function.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/host/root.hpp"
+#include "vfpass/host/read_device.hpp"
 #include "vfpass/host/vfio_users.hpp"
 #include "vfpass/host/vital_product_data.hpp"
 #include "vfpass/topology.hpp"
@@ -195,15 +195,6 @@ Processors readProcessors(const host::Root& root) {
   return processors;
 }
 
-constexpr unsigned vfLimit = 65535;  // SR-IOV's TotalVFs is a 16-bit field
-
-// The function that a link names; null if it names none, or `function` itself.
-const Device* linkedFunction(const Topology& topology, const std::optional<std::string>& name,
-                             const Device& function) {
-  const auto address = name ? parsePciAddress(*name) : std::nullopt;
-  return address && *address != function.address ? findFunction(topology, *address) : nullptr;
-}
-
 struct VfPlace {
   std::size_t pf = 0;
   unsigned index = 0;
@@ -213,12 +204,10 @@ struct VfPlace {
 // files.
 void takeVfLinks(const host::Folder& folder, std::size_t pf, const Topology& topology,
                  std::map<std::size_t, VfPlace>& places) {
-  constexpr std::string_view prefix = "virtfn";
-  for (const std::string& name : folder.list(".", prefix)) {
-    const auto index = parseNumber(std::string_view(name).substr(prefix.size()));
-    const Device* vf = linkedFunction(topology, folder.linkName(name), topology.functions[pf]);
-    if (index && *index <= vfLimit && vf != nullptr) {
-      places.insert({numberOf(topology, *vf), {pf, static_cast<unsigned>(*index)}});
+  for (const host::VfLink& link : host::readVfLinks(folder)) {
+    const Device* vf = findFunction(topology, link.address);
+    if (vf != nullptr && vf != &topology.functions[pf]) {
+      places.insert({numberOf(topology, *vf), {pf, link.index}});
     }
   }
 }
@@ -302,8 +291,9 @@ void readOne(const host::Folder& devices, std::size_t number, Topology& topology
   Device& function = topology.functions[number];
   const host::Folder folder(devices, function.path);
   const auto link = folder ? folder.linkName("physfn") : std::nullopt;
-  if (const Device* pf = linkedFunction(topology, link, function)) {
-    function.physicalFunction = pf->address;
+  const auto pf = link ? parsePciAddress(*link) : std::nullopt;
+  if (pf && *pf != function.address && findFunction(topology, *pf) != nullptr) {
+    function.physicalFunction = pf;
   }
   if (!readFacts(folder, function.physicalFunction.has_value(), function, part.problems)) {
     part.problems.push_back({toString(function.address), "no longer present"});

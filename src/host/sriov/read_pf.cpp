@@ -6,27 +6,17 @@
 #include <map>
 #include <tuple>
 
-#include "drivers/driver_binding.hpp"
 #include "netlink/link_dump.hpp"
 #include "netlink/netlink_exchange.hpp"
 #include "sriov/vf_port.hpp"
 #include "sysfs/kernel_write.hpp"
 #include "sysfs/pci_function.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/deadlines.hpp"
-#include "vfpass/host/vfio_users.hpp"
 
 namespace vfpass::host {
 namespace {
 
 constexpr std::uint32_t networkClass = 0x02;
-
-void readGroup(const Root& root, VirtualFunction& vf) {
-  vf.iommuGroup = readIommuGroup(root, vf.address);
-  if (vf.iommuGroup) {
-    vf.groupPeers = readGroupPeers(root, vf.address, *vf.iommuGroup);
-  }
-}
 
 // The other members of a group, most of which have one. Reads what a member is when it is needed
 // first.
@@ -66,16 +56,6 @@ void readGroups(const Root& root, std::vector<PhysicalFunction>& pfs) {
   }
 }
 
-VirtualFunction readVf(const Root& root, const VfLink& link) {
-  VirtualFunction vf;
-  vf.index = link.index;
-  vf.address = link.address;
-  vf.driver = readDriver(root, link.address);
-  vf.netdevs = readNetdevs(root, link.address);
-  vf.rdma = readRdmaDevices(root, link.address);
-  return vf;
-}
-
 bool isWanted(const PciAddress& vf, const std::vector<PciAddress>* wanted) {
   return wanted == nullptr || std::ranges::find(*wanted, vf) != wanted->end();
 }
@@ -84,23 +64,27 @@ std::vector<VirtualFunction> readVfs(const Root& root, const PciAddress& pf,
                                      const std::vector<PciAddress>* wanted, PfDetails details) {
   std::vector<VirtualFunction> vfs;
   for (const VfLink& link : readVfLinks(root, pf)) {
-    if (!isWanted(link.address, wanted)) {
-      vfs.push_back({});
-      vfs.back().index = link.index;
-      vfs.back().address = link.address;
-    } else if (root.exists(functionPath(link.address))) {  // may have been removed meanwhile
-      vfs.push_back(readVf(root, link));
+    VirtualFunction vf;
+    vf.index = link.index;
+    vf.address = link.address;
+    if (isWanted(vf.address, wanted)) {
+      const Folder folder(root, functionPath(vf.address));
+      if (!folder) {
+        continue;  // removed meanwhile
+      }
+      readDevice(folder, {.ports = Ports::netdevs}, vf);
       if (details == PfDetails::all) {
-        readGroup(root, vfs.back());
+        readGroup(root, vf);
       }
     }
+    vfs.push_back(std::move(vf));
   }
   return vfs;
 }
 
-std::vector<VirtualFunction*> wantedVfs(std::vector<PhysicalFunction>& pfs,
-                                        const std::vector<PciAddress>* wanted) {
-  std::vector<VirtualFunction*> vfs;
+std::vector<Device*> wantedVfs(std::vector<PhysicalFunction>& pfs,
+                               const std::vector<PciAddress>* wanted) {
+  std::vector<Device*> vfs;
   for (PhysicalFunction& pf : pfs) {
     for (VirtualFunction& vf : pf.vfs) {
       if (isWanted(vf.address, wanted)) {
@@ -109,33 +93,6 @@ std::vector<VirtualFunction*> wantedVfs(std::vector<PhysicalFunction>& pfs,
     }
   }
   return vfs;
-}
-
-// One guarded process reads them for all PFs.
-void readOverrides(const Root& root, const std::vector<VirtualFunction*>& vfs) {
-  std::vector<PciAddress> addresses;
-  std::ranges::transform(vfs, std::back_inserter(addresses), &VirtualFunction::address);
-  const auto overrides = readDriverOverrides(root, addresses, deadlines::driverOverride);
-  for (std::size_t i = 0; i < vfs.size(); ++i) {
-    vfs[i]->driverOverride = overrides[i].value_or("");
-    vfs[i]->locked = !overrides[i] && hasDriverOverride(root, addresses[i]);
-  }
-}
-
-// Reads /proc once for all PFs, and not at all if no VF is on VFIO.
-void markUsedVfs(const Root& root, const std::vector<VirtualFunction*>& vfs) {
-  std::optional<VfioUsers> users;
-  for (VirtualFunction* vf : vfs) {
-    if (!isVfioDriver(vf->driver)) {
-      continue;
-    }
-    if (!users) {
-      users = readVfioUsers(root);
-    }
-    const auto user = vfioUserOf(root, vf->address, *users);
-    vf->vfioInUse = user.has_value();
-    vf->vfioUser = user.value_or("");
-  }
 }
 
 void setSettings(const VfTable& table, PhysicalFunction& pf) {
@@ -184,24 +141,6 @@ void readSettingsFromFiles(const Root& root, PhysicalFunction& pf) {
     readOfedFiles(root, pf.address, table);
     setSettings(table, pf);
   }
-}
-
-void readIdentity(const Root& root, const std::string& path, Serials serials,
-                  PhysicalFunction& pf) {
-  pf.path = devicePath(root, pf.address);
-  pf.vendor = readIdentifier(root, path + "/vendor");
-  pf.device = readIdentifier(root, path + "/device");
-  pf.serial = serials == Serials::read ? readSerial(root, pf.address) : "";
-  pf.classCode = readClass(root, pf.address);
-  pf.driver = readDriver(root, pf.address);
-  pf.numaNode = readNumaNode(root, path);
-}
-
-void readPort(const Root& root, PhysicalFunction& pf) {
-  pf.netdevs = readNetdevs(root, pf.address);
-  pf.rdma = readRdmaDevices(root, pf.address);
-  pf.linkLayer = readLinkLayer(root, pf.address);
-  pf.hasVfFiles = hasVfFiles(root, pf.address);
 }
 
 // Whether both are PFs of one port of a card, on different buses: that of a Socket Direct card has
@@ -271,9 +210,10 @@ void readLag(const Root& root, PhysicalFunction& pf) {
       continue;
     }
     ++ports;
-    if (const auto rdma = readRdmaDevices(root, port); !rdma.empty()) {
+    const Device device = readDevice(root, port, {.driver = false, .ports = Ports::names});
+    if (!device.rdma.empty()) {
       ++devices;
-      lag.rdmaDevice = rdma.front().name;
+      lag.rdmaDevice = device.rdmaDevice();
       lag.rdmaPf = port;
     }
   }
@@ -347,33 +287,27 @@ bool isNic(const Root& root, const PciAddress& address) {
          !root.list(functionPath(address) + "/net").empty();
 }
 
-// Each is a 16-bit field of the SR-IOV capability.
-unsigned readCapabilityField(const Root& root, const std::string& file) {
-  return static_cast<unsigned>(std::min<std::uint64_t>(root.readNumber(file).value_or(0), 65535));
-}
-
-void readSriovCapability(const Root& root, const std::string& path, PhysicalFunction& pf) {
-  pf.totalVfs = readCapabilityField(root, path + "/sriov_totalvfs");
-  pf.vfOffset = readCapabilityField(root, path + "/sriov_offset");
-  pf.vfStride = readCapabilityField(root, path + "/sriov_stride");
-  pf.probesVfs = root.readNumber(path + "/sriov_drivers_autoprobe").value_or(1) != 0;
-}
-
 }  // namespace
 
 std::optional<PhysicalFunction> readPfIdentity(const Root& root, const PciAddress& address,
                                                Serials serials) {
-  const std::string path = functionPath(address);
-  if (!root.exists(path)) {
+  const Folder folder(root, functionPath(address));
+  if (!folder) {
     return std::nullopt;
   }
   PhysicalFunction pf;
   pf.address = address;
-  readIdentity(root, path, serials, pf);
-  readPort(root, pf);
+  pf.path = devicePath(root, address);
+  readDevice(folder, {.ids = true, .numaNode = true, .ports = Ports::netdevs, .linkLayer = true},
+             pf);
+  pf.serial = serials == Serials::read ? readSerial(root, address) : "";
+  pf.hasVfFiles = hasVfFiles(root, address);
+  pf.totalVfs = readSriovField(folder, "sriov_totalvfs");
+  pf.vfOffset = readSriovField(folder, "sriov_offset");
+  pf.vfStride = readSriovField(folder, "sriov_stride");
+  pf.probesVfs = folder.readNumber("sriov_drivers_autoprobe").value_or(1) != 0;
   readMainPf(root, pf);
   readLag(root, pf);
-  readSriovCapability(root, path, pf);
   return pf;
 }
 
@@ -400,7 +334,7 @@ std::vector<PhysicalFunction> readPhysicalFunctions(const Root& root,
   if (all) {
     const auto vfs = wantedVfs(pfs, wanted);
     readOverrides(root, vfs);
-    markUsedVfs(root, vfs);
+    readVfioUse(root, vfs);
   } else {
     readGroups(root, pfs);
   }

@@ -20,7 +20,6 @@ struct PciFunction {
   std::vector<std::uint64_t> bars;  ///< sizes in bytes by BAR number; 0 if unused
   std::string config;               ///< configuration space, as far as it is readable
 
-  [[nodiscard]] bool isBridge() const { return deviceClass >> 16U == 0x06; }
   [[nodiscard]] bool isNetwork() const { return deviceClass >> 16U == 0x02; }
   [[nodiscard]] bool isGpu() const { return deviceClass >> 16U == 0x03 && vendor == 0x10de; }
 };

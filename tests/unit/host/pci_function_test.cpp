@@ -68,6 +68,24 @@ TEST_F(ReadFunctionTest, ReadsFunction) {
   EXPECT_FALSE(isBridge(function));
 }
 
+TEST_F(ReadFunctionTest, ReadsOnlyWhatIsWanted) {
+  tree_.bind(name, "mlx5_core");
+  tree_.netdev(name, "eth4", 4, "0x1003");
+  Recording recording(tree_.path());
+  Root root(tree_.path());
+  root.recordInto(recording);
+  Device device;
+  readDevice(Folder(root, functionPath(address)), {.ids = true, .ports = Ports::names}, device);
+  EXPECT_EQ(device.driver, "mlx5_core");
+  EXPECT_EQ(device.classCode, 0x030200U);
+  EXPECT_EQ(device.netdev(), "eth4");
+  EXPECT_EQ(device.uplink().index, 0);
+  EXPECT_TRUE(recording.entries().contains(folder_ + "/vendor"));
+  for (const char* file : {"/numa_node", "/net/eth4/ifindex", "/subsystem_vendor"}) {
+    EXPECT_FALSE(recording.entries().contains(folder_ + file)) << file;
+  }
+}
+
 TEST_F(ReadFunctionTest, RecognizesBridgesDisplaysPfsAndVfs) {
   tree_.file(folder_ + "/boot_vga", "1\n");
   EXPECT_TRUE(read().bootVga);

@@ -147,7 +147,8 @@ TEST_F(ReadPfTest, ReadsVfsInOrderOfIndex) {
   tree_.bind(tree_.vf(0), "mlx5_core");
   tree_.file(tree_.folderOf("0000:01:00.3") + "/driver_override", "vfio-pci\n");
   tree_.netdev("0000:01:00.1", "ens1f0v0", 11, "0x1003");
-  tree_.file(tree_.folderOf("0000:01:00.1") + "/net/ens1f0v0/master", "");
+  tree_.link(tree_.folderOf("0000:01:00.1") + "/net/ens1f0v0/master",
+             "sys/devices/virtual/net/bond0");
   tree_.group("0000:01:00.1", 12);
   tree_.group("0000:01:00.3", 12);
   const auto pf = read();

@@ -305,7 +305,8 @@ TEST_F(VfCountTest, RefusesToRemoveVfWithActiveNetdev) {
   tree_.netdev("0000:01:00.1", "ens1f0v0", 9, "0x1003");
   EXPECT_THAT(failure([&] { remove(); }), HasSubstr("ens1f0v0 is up"));
   tree_.netdev("0000:01:00.1", "ens1f0v0", 9, "0x1002");
-  tree_.file(tree_.folderOf("0000:01:00.1") + "/net/ens1f0v0/master", "");
+  tree_.link(tree_.folderOf("0000:01:00.1") + "/net/ens1f0v0/master",
+             "sys/devices/virtual/net/bond0");
   EXPECT_THAT(failure([&] { remove(); }), HasSubstr("has a master"));
   EXPECT_EQ(code_, ExitCode::refused);
 }
