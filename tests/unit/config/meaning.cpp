@@ -144,6 +144,10 @@ std::string meaningOfHost(const Configuration& configuration) {
   for (const SoftRocePolicy& link : configuration.softRoce) {
     lines.put("soft-roce", link.name + " on " + link.netdev);
   }
+  for (const AcceptedFinding& finding : configuration.accepted) {
+    lines.put("accept", finding.check + " of " + finding.subject + " until " + finding.until +
+                            ": " + finding.reason);
+  }
   return lines.text();
 }
 
