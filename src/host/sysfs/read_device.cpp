@@ -52,8 +52,9 @@ std::vector<Netdev> readNetdevs(const Folder& folder, Ports ports) {
   }
   std::ranges::stable_sort(netdevs, {}, &Netdev::index);
   if (ports == Ports::netdevs && netdevs.size() > 1) {  // reading the port name takes the RTNL
-    std::ranges::stable_partition(
-        netdevs, [&](const Netdev& netdev) { return !isRepresentor(folder, netdev.name); });
+    std::stable_partition(netdevs.begin(), netdevs.end(), [&](const Netdev& netdev) {
+      return !isRepresentor(folder, netdev.name);
+    });
   }
   return netdevs;
 }
