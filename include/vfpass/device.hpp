@@ -104,7 +104,7 @@ struct Device {
   std::vector<std::string> uses;
   bool bootVga = false;  ///< the boot display: the host's console
   /// The kernel's methods for resetting this function alone, in order of preference (`flr bus`).
-  /// Empty: there is none; nullopt: not observable (before Linux 5.15, or missing in a captured
+  /// Empty: it has none; nullopt: not observable (before Linux 5.15, or missing in a captured
   /// tree).
   std::optional<std::vector<std::string>> resetMethods = {};
   /// Other functions on its bus, which a bus reset would also reset. Empty on a root bus, which
@@ -122,12 +122,12 @@ struct Device {
   std::optional<std::size_t> parent;  ///< bridge above: index in functions; nullopt: root bus
   std::string entry;                  ///< in a guest: its entry in the mapping; empty: none
 
-  /// The first netdev; without name and index if there is none.
+  /// The first netdev; without name and index if the device has none.
   [[nodiscard]] const Netdev& uplink() const;
-  /// Names of the first netdev and RDMA device; empty if there is none.
+  /// Names of the first netdev and RDMA device; empty if the device has none.
   [[nodiscard]] const std::string& netdev() const { return uplink().name; }
   [[nodiscard]] const std::string& rdmaDevice() const;
-  /// The first port of the first RDMA device; null if there is none.
+  /// The first port of the first RDMA device; null if the device has none.
   [[nodiscard]] const RdmaPort* rdmaPort() const;
 };
 

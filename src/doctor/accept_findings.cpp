@@ -5,7 +5,7 @@
 namespace vfpass::doctor {
 namespace {
 
-// Of several for one finding the one that lasts longest; null if there is none.
+// The acceptance of this finding that lasts longest; null if no acceptance applies.
 const AcceptedFinding* acceptanceOf(const Finding& finding,
                                     const std::vector<AcceptedFinding>& accepted) {
   const AcceptedFinding* best = nullptr;

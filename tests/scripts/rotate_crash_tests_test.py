@@ -12,7 +12,7 @@ from loaded import load
 from rotation import GOLDEN
 
 rotate = load("rotate-crash-tests")
-SCENARIOS = [f"scenario-{number}" for number in range(34)]
+SCENARIOS = [f"scenario-{number}" for number in range(36)]
 
 
 def sweep_at(commit):

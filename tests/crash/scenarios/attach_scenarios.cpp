@@ -46,6 +46,9 @@ std::vector<Scenario> attachScenarios() {
       "vfs:\n" + vfEntry("rail0", "    index: 3\n" + vlan100 + "    spoof-check: true\n") + rail1;
   const std::string onlyRail0 = "vfs:\n" + vfEntry("rail0", vlan100);
   const std::string onlyRail1 = "vfs:\n" + rail1;
+  const std::string renamed = "vfs:\n" + vfEntry("rail9", vlan100) + rail1;
+  const std::string swapped =
+      "vfs:\n" + vfEntry("rail1", "    index: 0\n" + vlan100) + vfEntry("rail0", "    index: 1\n");
   return {{"attach-existing", existingVfs, act},
           {"attach-create", noVfs, act},
           {"attach-first-key", withoutSealKey, act},
@@ -54,7 +57,9 @@ std::vector<Scenario> attachScenarios() {
           {"attach-shrink", changedMapping(both, onlyRail1), act},
           {"attach-shrink-two", changedMapping(three, onlyRail1), act},
           {"attach-move", changedMapping(both, otherVf), act},
-          {"attach-grow", changedMapping(onlyRail0, both), act}};
+          {"attach-grow", changedMapping(onlyRail0, both), act},
+          {"attach-rename", changedMapping(both, renamed), act},
+          {"attach-swap", changedMapping(both, swapped), act}};
 }
 
 }  // namespace vfpass::crash

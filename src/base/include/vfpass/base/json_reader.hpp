@@ -45,7 +45,7 @@ class JsonReader {
   explicit JsonReader(const Json& document, const JsonSource& source = unnamed);
   explicit JsonReader(const Json&& document, const JsonSource& source = unnamed) = delete;
 
-  /// A member. It is missing if there is none, or if this value is no object.
+  /// A member. It is missing if this value is not an object or lacks it.
   JsonReader operator[](const std::string& name) const;
 
   [[nodiscard]] bool isMissing() const { return value_ == nullptr; }

@@ -69,7 +69,7 @@ const Mapping* findMapping(const Configuration& configuration, const std::string
                            const std::string& uuidText);
 
 /// The file with problems that is the mapping of this domain: by its `vm:` or, where that could not
-/// be read, by the file's name. nullptr if there is none; valid as long as the configuration.
+/// be read, by the file's name. nullptr if none has mistakes; valid as long as the configuration.
 const FaultyFile* findFaulty(const Configuration& configuration, const std::string& name,
                              const std::string& uuidText);
 
