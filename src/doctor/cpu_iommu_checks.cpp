@@ -148,26 +148,38 @@ void checkRemapping(const View& view, Results& results) {
   }
 }
 
-bool isOn(const std::string& value) { return value == "1" || value == "y"; }
+bool isOn(const std::string& value) { return value == "1" || value == "y" || value == "Y"; }
 
+// Every place that turns the flag on: each of them outlives a change of the others.
 void checkFlag(const View& view, const std::string& module, const std::string& parameter,
                Results& results) {
   const std::string expected = parameter + "=N";
+  bool found = false;
+  const auto fail = [&](const std::string& subject, const std::string& seen, std::string remedy) {
+    results.failed(subject, expected, seen, std::move(remedy));
+    found = true;
+  };
   if (view.moduleFlag(module, parameter).value_or(false)) {
-    return results.failed("", expected, parameter + "=Y",
-                          "echo N > /sys/module/" + module + "/parameters/" + parameter);
+    fail("", parameter + "=Y", "echo N > /sys/module/" + module + "/parameters/" + parameter);
+  }
+  const std::string argument = module + "." + parameter;
+  if (const auto value = view.kernelArgument(argument); value && isOn(*value)) {
+    fail("", argument + "=" + *value + " on the kernel command line",
+         removeKernelArgument(view, argument + "=" + *value));
   }
   for (const std::string& name : view.root().list("etc/modprobe.d")) {
     for (const std::string& line : view.settings("etc/modprobe.d/" + name)) {
       if (line.starts_with(parameter + "=") && isOn(line.substr(parameter.size() + 1))) {
         // Not a command: the line may set other options, too, or continue on the next one.
-        return results.failed("/etc/modprobe.d/" + name, expected, line,
-                              "remove " + line + " from the options of " + module +
-                                  " in /etc/modprobe.d/" + printable(name));
+        fail("/etc/modprobe.d/" + name, line,
+             "remove " + line + " from the options of " + module + " in /etc/modprobe.d/" +
+                 printable(name));
       }
     }
   }
-  results.passed("", expected, view.moduleLoaded(module) ? "N" : module + " not loaded");
+  if (!found) {
+    results.passed("", expected, view.moduleLoaded(module) ? "N" : module + " not loaded");
+  }
 }
 
 void checkUnsafeInterrupts(const View& view, Results& results) {

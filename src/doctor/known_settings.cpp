@@ -214,9 +214,17 @@ std::string reducedNetplan(const std::string& text) {
 namespace {
 
 // Kernel arguments that concern devices and never hold private data.
-constexpr std::array kernelArguments{
-    "iommu",     "intel_iommu", "amd_iommu",          "intremap",         "pci",
-    "hugepages", "hugepagesz",  "module.sig_enforce", "iommu.passthrough"};
+constexpr std::array kernelArguments{"iommu",
+                                     "intel_iommu",
+                                     "amd_iommu",
+                                     "intremap",
+                                     "pci",
+                                     "hugepages",
+                                     "hugepagesz",
+                                     "module.sig_enforce",
+                                     "iommu.passthrough",
+                                     "vfio.enable_unsafe_noiommu_mode",
+                                     "vfio_iommu_type1.allow_unsafe_interrupts"};
 
 // The settings that doctor checks. `knownSettings` keeps them with their values.
 constexpr std::array settingNames{"sriov-num-vfs",

@@ -284,4 +284,5 @@ def main():
         MACHINES[machine](host)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -70,6 +70,19 @@ TEST_F(CpuIommu, ReportsUnsafeInterruptsNowOrAtNextLoad) {
   EXPECT_EQ(outcome("unsafe-interrupts"), Outcome::failed);
 }
 
+TEST_F(CpuIommu, ReportsEveryPlaceOfUnsafeInterrupts) {
+  file("sys/module/vfio_iommu_type1/parameters/allow_unsafe_interrupts", "Y\n");
+  file("etc/modprobe.d/old.conf", "options vfio_iommu_type1 allow_unsafe_interrupts=1\n");
+  file("proc/cmdline", "quiet vfio_iommu_type1.allow_unsafe_interrupts=1\n");
+  const auto found = findings("unsafe-interrupts");
+  ASSERT_EQ(found.size(), 3U);
+  EXPECT_EQ(found[0].seen, "allow_unsafe_interrupts=Y");
+  EXPECT_EQ(found[1].remedy,
+            "remove vfio_iommu_type1.allow_unsafe_interrupts=1 from the kernel command line, then "
+            "reboot");
+  EXPECT_EQ(found[2].subject, "/etc/modprobe.d/old.conf");
+}
+
 TEST_F(CpuIommu, ReportsNoIommuMode) {
   file("sys/module/vfio/parameters/enable_unsafe_noiommu_mode", "N\n");
   EXPECT_EQ(outcome("no-iommu-mode"), Outcome::passed);
