@@ -200,11 +200,16 @@ GpuUse gpuUseOf(const Root& root, const Process& process) {
   return {name, "wait until it ends, then try again"};
 }
 
-GpuSurvey surveyGpus(const Root& root, const std::vector<PciAddress>& gpus) {
-  std::vector<FunctionFacts> functions(gpus.size());
-  for (std::size_t i = 0; i < gpus.size(); ++i) {
-    functions[i].address = gpus[i];
-    functions[i].driver = "nvidia";
+GpuSurvey surveyGpus(const Root& root, const std::vector<PciAddress>& gpus,
+                     const std::vector<PciAddress>& others) {
+  std::vector<FunctionFacts> functions;
+  for (const PciAddress& gpu : gpus) {
+    FunctionFacts& function = functions.emplace_back();
+    function.address = gpu;
+    function.driver = "nvidia";
+  }
+  for (const PciAddress& gpu : others) {
+    functions.emplace_back().address = gpu;
   }
   const ProcessList list = readProcesses(root);
   GpuSurvey survey;

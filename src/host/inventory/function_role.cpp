@@ -18,10 +18,14 @@ constexpr std::uint16_t amdProcessor = 0x1022;
 constexpr std::uint8_t intelGraphicsSlot = 2;
 constexpr std::uint8_t earlyAmdSlot = 1;
 
-// Vendors of GPUs that compute. A board's management controller is a VGA display as well.
-bool makesGpus(std::uint16_t vendor) {
+// Vendors of GPUs that compute. A board's management controller is a VGA display as well, most
+// often of ASPEED or Matrox, on old boards of ATI: ES1000 and RN50.
+bool isOfGpuVendor(const Device& function) {
   constexpr std::array<std::uint16_t, 3> vendors{nvidia, amdGraphics, intel};
-  return std::ranges::find(vendors, vendor) != vendors.end();
+  constexpr std::array<std::uint16_t, 2> onBoards{0x515e, 0x5969};
+  const bool onBoard = function.vendor == amdGraphics &&
+                       std::ranges::find(onBoards, function.device) != onBoards.end();
+  return std::ranges::find(vendors, function.vendor) != vendors.end() && !onBoard;
 }
 
 FunctionRole bridgeRole(const std::optional<PortType>& port) {
@@ -48,7 +52,9 @@ bool sharesSlot(const Device& one, const Device& other) {
 
 bool isPartOfProcessor(const Topology& topology, const Device& function) {
   if (function.classCode >> 16U != displayBase) {
-    return false;  // an accelerator, even if it shares a package with a processor
+    // Intel's NPU on the root bus. Any other accelerator is a GPU, even if it shares a package with
+    // a processor.
+    return function.vendor == intel && !function.parent;
   }
   if (function.vendor == intel) {
     return !function.parent && function.address.slot == intelGraphicsSlot;
@@ -74,7 +80,7 @@ FunctionRole roleOf(const Device& function, const std::optional<PortType>& port)
     return FunctionRole::nvswitch;
   }
   const bool display = base == displayBase || base == acceleratorBase;
-  if (display && (subclass == display3d || makesGpus(function.vendor))) {
+  if (display && (subclass == display3d || isOfGpuVendor(function))) {
     return FunctionRole::gpu;
   }
   return base == networkBase || function.driver == "mlx5_core" ? FunctionRole::nic

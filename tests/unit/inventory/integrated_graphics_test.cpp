@@ -75,6 +75,48 @@ TEST(IntegratedGraphics, AcceleratorBesideProcessorIsGpu) {
   EXPECT_EQ(machine.roleAfterwards(accelerator), FunctionRole::gpu);
 }
 
+TEST(IntegratedGraphics, IntelNpuIsNoGpu) {
+  Machine machine;
+  EXPECT_EQ(machine.roleAfterwards(machine.display("0000:00:0b.0", 0x8086, {}, 0x120000)),
+            FunctionRole::other);
+  const auto port = machine.function(FunctionRole::rootPort, "0000:00:01.0", machine.bridge);
+  EXPECT_EQ(machine.roleAfterwards(machine.display("0000:01:00.0", 0x8086, port, 0x120000)),
+            FunctionRole::gpu);
+}
+
+// ASPEED, Matrox, Silicon Motion, QXL, ATI ES1000 and RN50.
+TEST(IntegratedGraphics, DisplayOfManagementControllerIsNoGpu) {
+  for (const auto& [vendor, device] :
+       std::initializer_list<std::pair<std::uint16_t, std::uint16_t>>{{0x1a03, 0x2000},
+                                                                      {0x102b, 0x0536},
+                                                                      {0x126f, 0x0750},
+                                                                      {0x1b36, 0x0100},
+                                                                      {0x1002, 0x515e},
+                                                                      {0x1002, 0x5969}}) {
+    Device display;
+    display.classCode = 0x030000;
+    display.vendor = vendor;
+    display.device = device;
+    EXPECT_EQ(roleOf(display, std::nullopt), FunctionRole::other) << std::hex << vendor;
+  }
+}
+
+// Instinct is 0380 or 1200, Radeon 0300, Intel's Flex 0380.
+TEST(IntegratedGraphics, GpusOfOtherVendorsAreGpus) {
+  for (const auto& [vendor, code] :
+       std::initializer_list<std::pair<std::uint16_t, std::uint32_t>>{{0x1002, 0x038000},
+                                                                      {0x1002, 0x120000},
+                                                                      {0x1002, 0x030000},
+                                                                      {0x1002, 0x030200},
+                                                                      {0x8086, 0x038000},
+                                                                      {0x1e3e, 0x030200}}) {
+    Device gpu;
+    gpu.classCode = code;
+    gpu.vendor = vendor;
+    EXPECT_EQ(roleOf(gpu, std::nullopt), FunctionRole::gpu) << std::hex << vendor << " " << code;
+  }
+}
+
 TEST(IntegratedGraphics, NvidiaGpuOnRootBusIsGpu) {
   Machine machine;
   EXPECT_EQ(machine.roleAfterwards(machine.display("0000:00:02.0", 0x10de, {})), FunctionRole::gpu);

@@ -25,8 +25,10 @@ struct GpuSurvey {
   std::string blindSpot;                 ///< what could not be read; empty: everything was read
 };
 
-/// Finds users by the device files that processes have open. `gpus` are bound to NVIDIA's driver.
-GpuSurvey surveyGpus(const Root& root, const std::vector<PciAddress>& gpus);
+/// Finds users by the device files that processes have open. `gpus` are bound to NVIDIA's driver,
+/// `others` to another one, whose device files are in sysfs (`/dev/dri/renderD128`).
+GpuSurvey surveyGpus(const Root& root, const std::vector<PciAddress>& gpus,
+                     const std::vector<PciAddress>& others = {});
 
 /// A process that uses a GPU, and how to stop it safely.
 struct GpuUse {
