@@ -34,6 +34,8 @@ class Results {
   void notObservable(std::string subject, std::string expected, std::string seen,
                      std::string remedy);
   void waived(std::string reason);
+  /// About one device, to which the check does not apply.
+  void waived(std::string subject, std::string reason);
 
  private:
   void add(Outcome outcome, std::string subject, std::string expected, std::string seen,
@@ -71,6 +73,12 @@ std::span<const Check> competingManagerChecks();
 
 /// Checks that each GPU can be unbound from its driver: no process has its device files open.
 void checkGpuDrivers(const View& view, Results& results);
+/// Checks that NICs below a switch with a GPU have the ATS capability, and the others not.
+void checkAts(const View& view, Results& results);
+/// Checks that ATS is enabled in the VFs of those NICs.
+void checkVfAts(const View& view, Results& results);
+/// Names the NICs without mlx5's firmware, and the checks that do not apply to them.
+void checkOtherNics(const View& view, Results& results);
 /// Checks in every configuration that OpenSM reads on this host that it enables virtual ports.
 void checkOpenSm(const View& view, Results& results);
 std::string withoutInfiniband(const View& view);  ///< why checkOpenSm does not apply
@@ -108,12 +116,27 @@ bool sameCard(PciAddress one, const PciAddress& other);
 /// The DMA function of NVIDIA's Direct NIC, which belongs to a GPU.
 bool isDirectNicDma(const Device& function);
 
+/// The DMA function of this GPU's Direct NIC: one below the same port; nullopt if there is none.
+std::optional<std::size_t> directNicOf(const View& view, std::size_t gpu);
+
+/// Whether no other function shares its IOMMU group, but for bridges and, for a GPU, functions of
+/// its own card; nullopt if it has no group.
+std::optional<bool> isAloneInGroup(const View& view, std::size_t number);
+
 /// Whether GPU and NIC are below one switch.
 bool sharesSwitch(const View& view, std::size_t gpu, std::size_t pf);
 bool sharesSwitchWithGpu(const View& view, std::size_t pf);
 
 /// Whether the PF serves a GPU below the same switch, so that ATS lets their traffic stay there.
 bool needsAts(const View& view, std::size_t pf);
+
+/// Whether ATS can be expected of the NIC: it has the capability, or firmware of mlx5 that can show
+/// it. Only a few NICs of other vendors have ATS, and nothing here can enable it in them.
+bool canHaveAts(const View& view, const Device& pf);
+
+/// Why checks of NVIDIA's driver do not apply: the host has GPUs, but none of NVIDIA's. Otherwise
+/// empty.
+std::string withoutNvidiaGpu(const View& view);
 
 /// Number of VFs that mappings and host.yaml require of a PF, as far as known.
 unsigned wantedVfs(const View& view, const PciAddress& pf);

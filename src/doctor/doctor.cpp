@@ -202,6 +202,10 @@ void Results::notObservable(std::string subject, std::string expected, std::stri
 
 void Results::waived(std::string reason) { add(Outcome::waived, "", "", std::move(reason), ""); }
 
+void Results::waived(std::string subject, std::string reason) {
+  add(Outcome::waived, std::move(subject), "", std::move(reason), "");
+}
+
 std::string always(const View& /*view*/) { return {}; }
 
 std::string withoutGpu(const View& view) { return view.gpus().empty() ? "no GPU" : ""; }

@@ -88,7 +88,8 @@ bool hasMemoryBar(const std::string& config) {
   return false;
 }
 
-// An integrated GPU (GB10) uses the host's memory and has no BAR for any of its own.
+// An integrated GPU (GB10) uses the host's memory and has no BAR for any of its own, whatever the
+// firmware sets up.
 bool lacksMemoryBar(const View& view, const Device& gpu) {
   constexpr std::size_t header = 64;
   const std::string config = readConfig(view.root(), gpu, header);
@@ -126,8 +127,9 @@ void checkBars(const View& view, Results& results) {
     }
     const auto bar = memoryBar(*text);
     if (!bar && lacksMemoryBar(view, gpu)) {
-      results.failedIfUsed(view.uses(number), subject, wideBar, "the GPU has no prefetchable BAR",
-                           "use another GPU: NICs cannot reach the memory of this one by PCI");
+      results.waived(subject,
+                     "the GPU has no BAR for memory: an integrated one uses the host's memory, "
+                     "which NICs reach without it");
     } else if (!bar || bar->start == 0 || bar->size == 0) {
       results.failedIfUsed(view.uses(number), subject, wideBar,
                            "no prefetchable BAR has an address", barRemedy);
@@ -279,10 +281,21 @@ constexpr std::array checks{
           withoutNvlinkBoard, checkNvlink},
     Check{"gpu-console", "a guest that gets the GPU takes the host's console away", withoutGpu,
           checkConsole},
-    Check{"nv-peer-mem", "the obsolete module conflicts with nvidia_peermem", always,
+    Check{"nv-peer-mem", "the obsolete module conflicts with nvidia_peermem", withoutNvidiaGpu,
           checkLegacyPeerMemory}};
 
 }  // namespace
+
+// The drivers of AMD (amdgpu) and Intel (xe) export GPU memory by dma-buf, which RDMA registers
+// without a module of its own (ib_umem_dmabuf_get).
+std::string withoutNvidiaGpu(const View& view) {
+  constexpr std::uint16_t nvidia = 0x10de;
+  const bool any = std::ranges::any_of(
+      view.gpus(), [&](std::size_t gpu) { return view.function(gpu).vendor == nvidia; });
+  return any || view.gpus().empty() ? ""
+                                    : "no NVIDIA GPU: the drivers of others give RDMA their memory "
+                                      "by dma-buf, without nvidia_peermem";
+}
 
 std::span<const Check> gpuChecks() { return checks; }
 

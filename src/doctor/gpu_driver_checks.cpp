@@ -13,22 +13,36 @@ namespace vfpass::doctor {
 namespace {
 
 constexpr const char* anyDriver = "a VFIO driver, nvidia or none";
+// Compute drivers of other vendors, which can lose a device at run time (drm_dev_unplug), so that
+// attach can bind a GPU that nobody uses. That was never tested; VFIO from the boot on is safer.
+constexpr std::array otherComputeDrivers{"amdgpu", "xe", "i915"};
 // As modprobe.d(5) orders them.
 constexpr std::array moduleFolders{"etc/modprobe.d", "run/modprobe.d", "usr/local/lib/modprobe.d",
                                    "usr/lib/modprobe.d", "lib/modprobe.d"};
+constexpr const char* notInUse = "not in use, so that it can be unbound";
 constexpr const char* ownFile = "/etc/modprobe.d/vfpass-gpu.conf";
+
+// True: it has users, which have been reported.
+bool reportUsers(const PciAddress& gpu, bool used, const host::GpuSurvey& survey,
+                 Results& results) {
+  const auto found = survey.users.find(gpu);
+  if (found != survey.users.end()) {
+    results.failedIfUsed(used, toString(gpu), notInUse, join(found->second.names, ", "),
+                         join(found->second.remedies, "; "));
+  }
+  return found != survey.users.end();
+}
 
 void checkUsers(const PciAddress& gpu, bool used, const host::GpuSurvey& survey, Results& results) {
   const std::string subject = toString(gpu);
-  const std::string expected = "not in use, so that it can be unbound";
-  if (const auto found = survey.users.find(gpu); found != survey.users.end()) {
-    results.failedIfUsed(used, subject, expected, join(found->second.names, ", "),
-                         join(found->second.remedies, "; "));
-  } else if (!survey.blindSpot.empty()) {
-    results.notObservable(subject, expected, "nvidia; " + survey.blindSpot,
+  if (reportUsers(gpu, used, survey, results)) {
+    return;
+  }
+  if (!survey.blindSpot.empty()) {
+    results.notObservable(subject, notInUse, "nvidia; " + survey.blindSpot,
                           "sudo fuser -v /dev/nvidia*");
   } else {
-    results.passed(subject, expected, "nvidia, not in use");
+    results.passed(subject, notInUse, "nvidia, not in use");
   }
 }
 
@@ -119,23 +133,50 @@ std::string remedyForDriver(const View& view, const Device& gpu) {
                                             : remedyForOneGpu(view, gpu);
 }
 
-}  // namespace
+bool isOtherComputeDriver(const Device& gpu) {
+  return std::ranges::find(otherComputeDrivers, gpu.driver) != otherComputeDrivers.end();
+}
 
-void checkGpuDrivers(const View& view, Results& results) {
+void checkOtherDriver(const View& view, std::size_t number, const host::GpuSurvey& survey,
+                      Results& results) {
+  const Device& gpu = view.function(number);
+  if (!reportUsers(gpu.address, view.uses(number), survey, results)) {
+    results.warned(
+        toString(gpu.address), anyDriver,
+        gpu.driver + (survey.blindSpot.empty() ? ", not in use" : "; " + survey.blindSpot),
+        remedyForDriver(view, gpu));
+  }
+}
+
+host::GpuSurvey surveyOf(const View& view) {
   std::vector<PciAddress> held;
+  std::vector<PciAddress> others;
   for (const std::size_t number : view.gpus()) {
-    if (view.function(number).driver == "nvidia") {
-      held.push_back(view.function(number).address);
+    const Device& gpu = view.function(number);
+    if (gpu.driver == "nvidia") {
+      held.push_back(gpu.address);
+    } else if (isOtherComputeDriver(gpu)) {
+      others.push_back(gpu.address);
     }
   }
-  auto survey = held.empty() ? host::GpuSurvey{} : host::surveyGpus(view.root(), held);
+  auto survey = held.empty() && others.empty() ? host::GpuSurvey{}
+                                               : host::surveyGpus(view.root(), held, others);
   if (!view.root().isLive() && !view.root().exists("proc/1")) {
     survey.blindSpot = "cannot see the host's processes";
   }
+  return survey;
+}
+
+}  // namespace
+
+void checkGpuDrivers(const View& view, Results& results) {
+  const auto survey = surveyOf(view);
   for (const std::size_t number : view.gpus()) {
     const Device& gpu = view.function(number);
     if (gpu.driver == "nvidia") {
       checkUsers(gpu.address, view.uses(number), survey, results);
+    } else if (isOtherComputeDriver(gpu)) {
+      checkOtherDriver(view, number, survey, results);
     } else if (isVfioDriver(gpu.driver)) {
       checkVfioDriver(view, number, results);
     } else if (gpu.driver.empty()) {

@@ -101,6 +101,9 @@ std::optional<Built> built(const View& view) {
 }
 
 std::string withoutPeerMemory(const View& view) {
+  if (const std::string reason = withoutNvidiaGpu(view); !reason.empty()) {
+    return reason;
+  }
   return view.moduleLoaded("nvidia_peermem") || built(view)
              ? ""
              : "nvidia_peermem is not loaded on the host; guests load it";

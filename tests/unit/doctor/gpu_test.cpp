@@ -109,17 +109,52 @@ TEST_F(Gpu, LeavesDriverOfConsoleAndOfUnusedGpuAlone) {
 }
 
 // An integrated GPU, such as GB10: no firmware setting gives it a BAR.
-TEST_F(Gpu, AdvisesNoFirmwareSettingForGpuWithoutBar) {
+TEST_F(Gpu, WaivesBarOfIntegratedGpu) {
   file(gpu, "resource", "0x0000000050000000 0x0000000053ffffff 0x0000000000040200\n");
   EXPECT_THAT(finding("gpu-bar").remedy, testing::HasSubstr("Above 4G Decoding"));  // unreadable
   std::string header(64, '\0');
   file(gpu, "config", header);
-  EXPECT_EQ(finding("gpu-bar").seen, "the GPU has no prefetchable BAR");
-  EXPECT_EQ(outcome("gpu-bar"), Outcome::failed);
-  EXPECT_THAT(finding("gpu-bar").remedy, testing::Not(testing::HasSubstr("Above 4G Decoding")));
+  EXPECT_EQ(outcome("gpu-bar"), Outcome::waived);
+  EXPECT_EQ(finding("gpu-bar").subject, "0000:04:00.0");
+  EXPECT_EQ(finding("gpu-bar").remedy, "");
   header[0x14] = '\x0c';  // 64-bit, prefetchable, not placed
   file(gpu, "config", header);
   EXPECT_EQ(finding("gpu-bar").seen, "no prefetchable BAR has an address");
+}
+
+TEST_F(Gpu, OnlyWarnsOfOtherVendorsDriver) {
+  function(gpu).vendor = 0x1002;
+  for (const std::string driver : {"amdgpu", "xe", "i915"}) {
+    function(gpu).driver = driver;
+    EXPECT_EQ(outcome("gpu-driver"), Outcome::warning) << driver;
+    EXPECT_THAT(finding("gpu-driver").remedy, testing::HasSubstr("blacklist " + driver));
+  }
+  function(gpu).driver = "radeon";
+  EXPECT_EQ(outcome("gpu-driver"), Outcome::failed);
+}
+
+// Whose files they are is not known without the numbers of NVIDIA's driver.
+TEST_F(Gpu, TakesNoUserOfNvidiasFilesForOneOfAnAmdGpu) {
+  function(gpu).driver = "amdgpu";
+  opens("1", "systemd", "/dev/null");
+  opens("814", "train", "/dev/nvidia2");
+  EXPECT_EQ(finding("gpu-driver").seen, "amdgpu, not in use");
+  function(gpu).driver = "nvidia";
+  EXPECT_EQ(finding("gpu-driver").seen, "train (pid 814)");
+}
+
+// Other vendors' drivers export their memory by dma-buf.
+TEST_F(Gpu, WaivesPeermemChecksWithoutNvidiaGpu) {
+  file("sys/module/nv_peer_mem/refcnt", "0\n");
+  file("sys/module/nvidia_peermem/version", "580.95.05\n");
+  EXPECT_EQ(outcome("nv-peer-mem"), Outcome::failed);
+  for (const std::uint16_t vendor : std::initializer_list<std::uint16_t>{0x1002, 0x8086, 0x1da3}) {
+    function(gpu).vendor = vendor;
+    for (const std::string key : {"nv-peer-mem", "driver-order"}) {
+      EXPECT_EQ(outcome(key), Outcome::waived) << key;
+      EXPECT_THAT(finding(key).seen, testing::HasSubstr("dma-buf")) << key;
+    }
+  }
 }
 
 TEST_F(Gpu, RequiresGraceVfioDriverForGraceGpu) {
