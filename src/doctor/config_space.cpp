@@ -9,7 +9,11 @@
 namespace vfpass::doctor {
 namespace {
 
-// PCI Express Base Specification 5.0: 7.7.8 (ACS), 7.8.6 (Resizable BAR).
+// PCI Express Base Specification 5.0: 7.5.1.1.3 (Command), 7.7.8 (ACS), 7.8.6 (Resizable
+// BAR), 10.5.1 (ATS).
+constexpr std::size_t commandRegister = 0x04;
+constexpr unsigned busMasterEnable = 1U << 2U;
+constexpr unsigned atsEnable = 1U << 15U;
 constexpr unsigned barLimit = 6;
 constexpr unsigned acsMask = 0x7f;
 constexpr int acsBits = 7;
@@ -33,6 +37,16 @@ std::optional<Acs> acsOf(std::string_view config) {
 
 bool hasAts(std::string_view config) {
   return findExtendedCapability(config, addressTranslationServices).has_value();
+}
+
+std::optional<bool> atsEnabled(std::string_view config) {
+  const auto at = findExtendedCapability(config, addressTranslationServices);
+  const auto control = at ? configWord(config, *at + 6) : std::nullopt;
+  return control ? std::optional((*control & atsEnable) != 0) : std::nullopt;
+}
+
+bool isBusMaster(std::string_view config) {
+  return (configWord(config, commandRegister).value_or(0) & busMasterEnable) != 0;
 }
 
 // A capability and a control register for each BAR. Bit n of the former, from 4 on, offers

@@ -27,6 +27,14 @@ std::optional<Acs> acsOf(std::string_view config);
 
 bool hasAts(std::string_view config);
 
+/// The Enable bit of the function's ATS capability, which a VF has of its own; nullopt without the
+/// capability.
+std::optional<bool> atsEnabled(std::string_view config);
+
+/// Whether the function may start requests of its own (Bus Master Enable). VFIO clears the bit when
+/// the last user closes the function (vfio_pci_core_disable).
+bool isBusMaster(std::string_view config);
+
 /// The size in bytes of the largest BAR that the function's Resizable BAR capability offers;
 /// nullopt if it has none, so that its BARs have a fixed size.
 std::optional<std::uint64_t> largestResizableBar(std::string_view config);

@@ -100,8 +100,13 @@ std::string remedyForPassthrough(const View& view) {
 void checkPassthrough(const View& view, Results& results) {
   const std::string expected = "the IOMMU translates for the PF, or Linux 6.12 or later";
   const auto version = view.kernelVersion();
+  bool any = false;
   for (const std::size_t number : view.pfs()) {
     const Device& pf = view.function(number);
+    if (!canHaveAts(view, pf)) {
+      continue;
+    }
+    any = true;
     const auto type = pf.iommuGroup ? view.root().readText(std::string(groupsFolder) + "/" +
                                                            std::to_string(*pf.iommuGroup) + "/type")
                                     : std::nullopt;
@@ -117,6 +122,9 @@ void checkPassthrough(const View& view, Results& results) {
           "identity on an older kernel: VFs have no ATS unless it has commit 6c17c7d5936e",
           remedyForPassthrough(view));
     }
+  }
+  if (!any) {
+    results.waived("no NIC here can have ATS: see other-nics");
   }
 }
 
@@ -204,22 +212,27 @@ Groups groupsOf(const Topology& topology) {
   return groups;
 }
 
-// Another function in its group that cannot go to the same guest.
-const Device* foreignFunction(const View& view, const Groups& groups, std::size_t number) {
-  const Device& function = view.function(number);
-  for (const std::size_t other : groups.at(*function.iommuGroup)) {
-    const bool partOfGpu = function.role == FunctionRole::gpu &&
-                           sameCard(function.address, view.function(other).address);
-    if (other != number && !partOfGpu) {
-      return &view.function(other);
-    }
-  }
-  return nullptr;
-}
-
-// The Direct NIC's DMA function shares the group with its GPU whatever the ports above them do.
+// The Direct NIC's DMA function shares the group with its GPU on purpose.
 bool isDirectNicOf(const Device& gpu, const Device& foreign) {
   return gpu.role == FunctionRole::gpu && isDirectNicDma(foreign);
+}
+
+// Another function in its group that cannot go to the same guest; only if there is none, its Direct
+// NIC.
+const Device* foreignFunction(const View& view, const Groups& groups, std::size_t number) {
+  const Device& function = view.function(number);
+  const Device* directNic = nullptr;
+  for (const std::size_t other : groups.at(*function.iommuGroup)) {
+    const Device& foreign = view.function(other);
+    const bool partOfGpu =
+        function.role == FunctionRole::gpu && sameCard(function.address, foreign.address);
+    if (isDirectNicOf(function, foreign)) {
+      directNic = &foreign;
+    } else if (other != number && !partOfGpu) {
+      return &foreign;
+    }
+  }
+  return directNic;
 }
 
 void checkGroups(const View& view, Results& results) {
@@ -250,8 +263,15 @@ void checkGroups(const View& view, Results& results) {
   };
   // Each GPU by itself, VFs by the number of good ones of each PF.
   for (const std::size_t gpu : view.gpus()) {
-    if (check(gpu, toString(view.function(gpu).address))) {
-      results.passed(toString(view.function(gpu).address), expected, "alone");
+    const std::string subject = toString(view.function(gpu).address);
+    if (!check(gpu, subject)) {
+      continue;
+    }
+    if (const auto dma = directNicOf(view, gpu)) {
+      results.warned(subject, "in one IOMMU group with the DMA function of its Direct NIC",
+                     "not with " + toString(view.function(*dma).address), "rdma_topo check");
+    } else {
+      results.passed(subject, expected, "alone");
     }
   }
   std::map<std::size_t, unsigned> good;
@@ -292,6 +312,12 @@ constexpr std::array checks{
           checkGroups}};
 
 }  // namespace
+
+std::optional<bool> isAloneInGroup(const View& view, std::size_t number) {
+  return view.function(number).iommuGroup
+             ? std::optional(foreignFunction(view, groupsOf(view.topology()), number) == nullptr)
+             : std::nullopt;
+}
 
 std::span<const Check> cpuIommuChecks() { return checks; }
 

@@ -95,14 +95,22 @@ void checkDpuMode(const View& view, Results& results) {
   }
 }
 
-// devlink has no eswitch for InfiniBand ports.
-bool hasEswitch(const Device& pf) {
+bool isMode(const std::optional<std::string>& mode) {
+  return mode == "legacy" || mode == "switchdev";
+}
+
+// devlink has no eswitch for InfiniBand ports. Of other drivers than mlx5 only some have one.
+bool hasEswitch(const View& view, const Device& pf) {
   const RdmaPort* port = pf.rdmaPort();
-  return pf.totalVfs > 0 && (port == nullptr || port->linkLayer != LinkLayer::infiniband);
+  return pf.totalVfs > 0 && (port == nullptr || port->linkLayer != LinkLayer::infiniband) &&
+         (hasMlx5Firmware(pf.vendor, pf.driver) || isMode(eswitchModeOf(view, pf)));
 }
 
 std::string withoutEswitch(const View& view) {
-  return unlessAnyPf(view, hasEswitch, "no Ethernet PF with SR-IOV");
+  return std::ranges::any_of(view.pfs(),
+                             [&](std::size_t pf) { return hasEswitch(view, view.function(pf)); })
+             ? ""
+             : "no Ethernet PF with SR-IOV and an embedded switch";
 }
 
 const Requirement* requirementFor(const View& view, const Device& pf) {
@@ -149,7 +157,7 @@ std::string modeRemedy(const View& view, const Device& pf, const std::string& wa
 void checkMode(const View& view, Results& results) {
   for (const std::size_t number : view.pfs()) {
     const Device& pf = view.function(number);
-    if (!hasEswitch(pf)) {
+    if (!hasEswitch(view, pf)) {
       continue;
     }
     const auto [wanted, expected] = expectedMode(view, pf);
@@ -158,7 +166,7 @@ void checkMode(const View& view, Results& results) {
     if (mode == "denied") {
       results.notObservable(nameOf(pf), expected, "the driver denies the host access to it",
                             "vfpass doctor  # dpu-mode says why on a BlueField");
-    } else if (!mode || (*mode != "legacy" && *mode != "switchdev")) {
+    } else if (!isMode(mode)) {
       results.notObservable(nameOf(pf), expected, "devlink shows no eswitch mode",
                             "sudo devlink dev eswitch show " + device);
     } else if (wanted.empty() || *mode == wanted) {

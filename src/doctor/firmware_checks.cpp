@@ -149,9 +149,11 @@ std::string notQueried(const View& view) {
   return cards(view).empty() ? "no ConnectX card" : "";
 }
 
-constexpr std::array checks{Check{"firmware-settings",
-                                  "changed settings take effect only after a power cycle",
-                                  notQueried, checkSettings}};
+constexpr std::array checks{
+    Check{"other-nics", "some checks are about the firmware and driver of a ConnectX-4 or later",
+          withoutPf, checkOtherNics},
+    Check{"firmware-settings", "changed settings take effect only after a power cycle", notQueried,
+          checkSettings}};
 
 }  // namespace
 

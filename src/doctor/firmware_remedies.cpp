@@ -76,19 +76,15 @@ std::string vfLimitRemedy(const View& view, const Device& nic, unsigned count) {
                              : remedy;
 }
 
-std::string atsRemedy(const View& view, const Device& pf) {
-  if (!hasMlx5Firmware(pf.vendor, pf.driver)) {
-    return "enable ATS in the NIC's firmware with its vendor's tool or in the system's firmware "
-           "(BIOS), if the NIC supports it; otherwise use another NIC";
-  }
+std::string atsRemedy(const View& view, const Device& pf, bool wanted) {
   const auto settings = firmwareSettingsOf(view, pf);
   if (!settings.empty() && !settings.contains("ATS_ENABLED")) {
     return "update the card's firmware: this one has no setting ATS_ENABLED";
   }
-  const std::string remedy = remedyFor(pf, {{"ATS_ENABLED", 1}}, settings);
+  const std::string remedy = remedyFor(pf, {{"ATS_ENABLED", wanted ? 1U : 0U}}, settings);
   return remedy.empty()
-             ? "ATS_ENABLED is set already: power-cycle the machine, also if it has only "
-               "been rebooted since"
+             ? std::string("ATS_ENABLED is ") + (wanted ? "set" : "off") +
+                   " already: power-cycle the machine, also if it has only been rebooted since"
              : remedy;
 }
 

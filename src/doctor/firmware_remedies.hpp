@@ -20,8 +20,8 @@ std::string vfLimitSetting(const FirmwareSettings& settings);
 /// How the NIC gets at least `count` possible VFs.
 std::string vfLimitRemedy(const View& view, const Device& nic, unsigned count);
 
-/// How a NIC without ATS capability gets it.
-std::string atsRemedy(const View& view, const Device& pf);
+/// How a NIC with mlx5's firmware gets the ATS capability, or loses it if it is not `wanted`.
+std::string atsRemedy(const View& view, const Device& pf, bool wanted);
 
 /// Whether mappings require InfiniBand and Ethernet of the same port.
 bool bothLinkTypesRequired(const View& view, const PciAddress& pf);

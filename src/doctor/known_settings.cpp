@@ -244,11 +244,13 @@ std::string keptArguments(std::string_view line) {
   std::size_t at = 0;
   while (at < line.size()) {
     const auto end = std::min(line.find_first_of(" \t\n", at), line.size());
-    const auto word = line.substr(at, end - at);
-    const auto name = word.substr(0, word.find('='));
+    // The kernel removes the quotes of an argument (next_arg); not every boot loader does.
+    std::string word(line.substr(at, end - at));
+    std::erase(word, '"');
+    const std::string_view name = std::string_view(word).substr(0, word.find('='));
     const bool setsVfs = name.ends_with(".num_vfs") || name.ends_with(".max_vfs");
     if (setsVfs || std::ranges::find(kernelArguments, name) != kernelArguments.end()) {
-      kept += std::string(word) + "\n";
+      kept += word + "\n";
     }
     at = end + 1;
   }

@@ -1,0 +1,214 @@
+#include "acs_rules.hpp"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <optional>
+#include <vector>
+
+#include "check.hpp"
+#include "config_space.hpp"
+
+namespace vfpass::doctor {
+namespace {
+
+constexpr std::uint16_t nvidia = 0x10de;
+
+std::vector<std::size_t> portsAbove(const View& view, std::size_t number) {
+  std::vector<std::size_t> ports;
+  for (auto at = view.function(number).parent; at; at = view.function(*at).parent) {
+    ports.push_back(*at);
+  }
+  return ports;
+}
+
+bool contains(const std::vector<std::size_t>& numbers, std::size_t number) {
+  return std::ranges::find(numbers, number) != numbers.end();
+}
+
+// A switch has ACS in its downstream ports, the root complex in its root ports. rdma_topo also
+// looks at upstream ports with the capability; the kernel does not need it there, because no
+// request turns in one (pci_acs_enabled).
+bool controlsAccess(const Device& function) {
+  return function.role == FunctionRole::downstreamPort || function.role == FunctionRole::rootPort;
+}
+
+template <std::size_t Count>
+bool isOneOf(const Device& function, std::uint16_t vendor,
+             const std::array<std::uint16_t, Count>& devices) {
+  return function.vendor == vendor && std::ranges::find(devices, function.device) != devices.end();
+}
+
+// The types of rdma_topo's table pci_device_types.
+bool isGraceRootPort(const Device& function) {
+  return isOneOf<3>(function, nvidia, {0x22b1, 0x22b2, 0x22b8});
+}
+bool isVeraRootPort(const Device& function) {
+  return isOneOf<2>(function, nvidia, {0x2f95, 0x2f96});
+}
+bool isConnectXSwitch(const Device& function) {
+  return isOneOf<2>(function, mellanox, {0x1979, 0x197c});
+}
+
+// Like the kernel (pci_acs_flags_enabled), assumes that a port without the control bit behaves as
+// if it were set. Vera's root ports have completion redirect read-only and disabled: rdma_topo
+// requires a 0 there, which nothing can change, so any value will do.
+std::string possiblePattern(const View& view, std::size_t port, std::string_view wanted) {
+  constexpr std::size_t completionRedirect = 3;
+  std::string pattern(wanted);
+  const Device& function = view.function(port);
+  const auto acs = acsOf(readConfig(view.root(), function));
+  const std::string capable = acs ? acsText(acs->capable) : "";
+  for (std::size_t bit = 0; bit < capable.size(); ++bit) {
+    if (capable[bit] == '0' && pattern[bit] == '1') {
+      pattern[bit] = 'x';
+    }
+  }
+  if (isVeraRootPort(function)) {
+    pattern[completionRedirect] = 'x';
+  }
+  return pattern;
+}
+
+// `pci0000:00/0000:00:0e.0/pci10000:e0/...`: the VMD's own root bus is below one of its functions.
+bool isBehindVmd(const Device& function) {
+  const auto bridge = function.path.rfind("/pci");
+  if (bridge == std::string::npos) {
+    return false;
+  }
+  const auto slash = function.path.rfind('/', bridge - 1);
+  const auto begin = slash == std::string::npos ? 0 : slash + 1;
+  return bridge > begin &&
+         parsePciAddress(std::string_view(function.path).substr(begin, bridge - begin)).has_value();
+}
+
+std::string whyNotJudged(const View& view, const topology::Rail& rail,
+                         const std::vector<std::size_t>& above) {
+  for (const std::size_t device : {rail.gpu, *rail.pf}) {
+    if (isBehindVmd(view.function(device))) {
+      return toString(view.function(device).address) +
+             " is behind an Intel VMD, for which all devices below it are one";
+    }
+  }
+  const auto bridge = std::ranges::find_if(above, [&](std::size_t number) {
+    return view.function(number).role == FunctionRole::bridge;
+  });
+  if (bridge != above.end()) {
+    return toString(view.function(*bridge).address) +
+           " above them is a conventional PCI bridge, or a port of unknown type";
+  }
+  return std::ranges::none_of(above,
+                              [&](std::size_t port) { return controlsAccess(view.function(port)); })
+             ? "no port is above them, whose setting could isolate them"
+             : "";
+}
+
+// Only the port where requests from NIC to GPU turn, directly below the first bridge common to
+// both, forwards translated requests directly: in ports further down they go up in any case.
+RailRules rulesBySwitch(const View& view, const topology::Rail& rail) {
+  const auto gpuPorts = portsAbove(view, rail.gpu);
+  auto above = portsAbove(view, *rail.pf);
+  const auto shared = std::ranges::find_first_of(above, gpuPorts);
+  const bool hasTurn = shared != above.end() && shared != above.begin();
+  const std::size_t turn = hasTurn ? *std::prev(shared) : *rail.pf;
+  std::ranges::copy(gpuPorts, std::back_inserter(above));
+  RailRules rules;
+  rules.notJudged = whyNotJudged(view, rail, above);
+  for (const std::size_t port : above) {
+    if (controlsAccess(view.function(port))) {
+      const bool turns = port == turn && canHaveAts(view, view.function(*rail.pf));
+      rules.ports[port] = {possiblePattern(view, port, turns ? directPort : isolatingPort), turns};
+    }
+  }
+  return rules;
+}
+
+// The only shape that rdma_topo accepts (__get_nvcx_complex):
+//   Grace's root port - upstream - downstream - DMA function
+//                                - downstream - upstream - downstream - GPU
+bool hasDirectNicShape(const View& view, const std::vector<std::size_t>& dmaPorts,
+                       const std::vector<std::size_t>& gpuPorts) {
+  constexpr std::size_t dmaDepth = 3;
+  constexpr std::size_t gpuDepth = 5;
+  const auto isKnown = [&](std::size_t port) {
+    const Device& function = view.function(port);
+    return function.role == FunctionRole::rootPort ? isGraceRootPort(function)
+                                                   : isConnectXSwitch(function);
+  };
+  return dmaPorts.size() == dmaDepth && gpuPorts.size() == gpuDepth &&
+         std::equal(dmaPorts.end() - 2, dmaPorts.end(), gpuPorts.end() - 2) &&
+         view.function(dmaPorts.back()).role == FunctionRole::rootPort &&
+         std::ranges::all_of(dmaPorts, isKnown) && std::ranges::all_of(gpuPorts, isKnown);
+}
+
+// NVCX_DMA_Complex.compute_acs. Without source validation in the root port the kernel puts all
+// below it into one group.
+RailRules rulesOfDirectNic(const View& view, const topology::Rail& rail, std::size_t dma) {
+  const auto dmaPorts = portsAbove(view, dma);
+  const auto gpuPorts = portsAbove(view, rail.gpu);
+  const auto nicPorts = portsAbove(view, *rail.pf);
+  RailRules rules;
+  rules.directNic = true;
+  const bool meetsNic =
+      std::ranges::any_of(nicPorts, [&](std::size_t port) { return contains(gpuPorts, port); });
+  if (meetsNic || !hasDirectNicShape(view, dmaPorts, gpuPorts)) {
+    rules.notJudged = "the ports of a Direct NIC have rules of their own";
+    return rules;
+  }
+  for (const auto* ports : {&nicPorts, &gpuPorts}) {
+    for (const std::size_t port : *ports) {
+      if (controlsAccess(view.function(port))) {
+        rules.ports[port] = {possiblePattern(view, port, isolatingPort), false};
+      }
+    }
+  }
+  rules.ports[dmaPorts.front()] = {"xx110x1", false};
+  rules.ports[*(gpuPorts.end() - 3)] = {"xx101x1", false};
+  rules.ports[dmaPorts.back()] = {"xx111x0", false};
+  return rules;
+}
+
+// A DMA function below one of these ports.
+std::optional<std::size_t> directNicBelow(const View& view, const std::vector<std::size_t>& ports) {
+  for (std::size_t number = 0; number < view.topology().functions.size(); ++number) {
+    const auto sharesPort = [&](std::size_t port) { return contains(ports, port); };
+    if (isDirectNicDma(view.function(number)) &&
+        std::ranges::any_of(portsAbove(view, number), sharesPort)) {
+      return number;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+RailRules acsRulesOf(const View& view, const topology::Rail& rail) {
+  auto ports = portsAbove(view, rail.gpu);
+  std::ranges::copy(portsAbove(view, *rail.pf), std::back_inserter(ports));
+  const auto dma = directNicBelow(view, ports);
+  return dma ? rulesOfDirectNic(view, rail, *dma) : rulesBySwitch(view, rail);
+}
+
+std::optional<std::size_t> directNicOf(const View& view, std::size_t gpu) {
+  return directNicBelow(view, portsAbove(view, gpu));
+}
+
+bool isDirectNicDma(const Device& function) {
+  constexpr std::uint16_t directNicDma = 0x2100;
+  return function.vendor == mellanox && function.device == directNicDma;
+}
+
+// A root port has one link, so only a multi-function card could have two devices directly below it.
+bool sharesSwitch(const View& view, std::size_t gpu, std::size_t pf) {
+  const auto gpuPorts = portsAbove(view, gpu);
+  const auto nicPorts = portsAbove(view, pf);
+  const auto shared = std::ranges::find_first_of(nicPorts, gpuPorts);
+  return shared != nicPorts.end() && view.function(*shared).role != FunctionRole::rootPort;
+}
+
+bool sharesSwitchWithGpu(const View& view, std::size_t pf) {
+  return std::ranges::any_of(view.gpus(),
+                             [&](std::size_t gpu) { return sharesSwitch(view, gpu, pf); });
+}
+
+}  // namespace vfpass::doctor

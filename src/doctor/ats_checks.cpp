@@ -1,0 +1,216 @@
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <set>
+
+#include "check.hpp"
+#include "config_space.hpp"
+#include "distribution.hpp"
+#include "firmware_remedies.hpp"
+#include "vfpass/base/driver_name.hpp"
+#include "vfpass/base/text.hpp"
+
+namespace vfpass::doctor {
+namespace {
+
+constexpr std::uint16_t nvidia = 0x10de;
+
+// The PFs of rails, and used PFs that are not the nearest of any GPU.
+std::set<std::size_t> pairedPfs(const View& view) {
+  std::set<std::size_t> found;
+  for (const auto& rail : view.rails()) {
+    found.insert(*rail.pf);
+  }
+  std::ranges::copy_if(view.pfs(), std::inserter(found, found.end()),
+                       [&](std::size_t pf) { return view.namesDevices() && view.uses(pf); });
+  return found;
+}
+
+bool sharesWithUsedGpu(const View& view, std::size_t pf) {
+  return view.uses(pf) && std::ranges::any_of(view.gpus(), [&](std::size_t gpu) {
+           return view.uses(gpu) && sharesSwitch(view, gpu, pf);
+         });
+}
+
+// rdma_topo's NUMA topology (NVCX_NUMA_Complex): one of NVIDIA's GPUs directly below a root port,
+// and a ConnectX-7, 8 or 9.
+bool isNumaPair(const View& view, std::size_t pf) {
+  constexpr std::array<std::uint16_t, 3> devices{0x1021, 0x1023, 0x1025};
+  const Device& nic = view.function(pf);
+  const bool isKnown =
+      nic.vendor == mellanox && std::ranges::find(devices, nic.device) != devices.end();
+  return isKnown && std::ranges::any_of(view.rails(), [&](const topology::Rail& rail) {
+           const Device& gpu = view.function(rail.gpu);
+           return rail.pf == pf && gpu.vendor == nvidia && gpu.parent &&
+                  view.function(*gpu.parent).role == FunctionRole::rootPort;
+         });
+}
+
+// Between devices without a common switch all requests pass the root complex, where the IOMMU
+// translates them. There is nothing that ATS could spare. rdma_topo refuses it on the platforms
+// that it knows, and so do we; others work with it.
+void checkWithoutSwitch(const View& view, std::size_t number, const std::string& config,
+                        Results& results) {
+  const Device& pf = view.function(number);
+  if (isNumaPair(view, number) && hasAts(config)) {
+    results.failedIfUsed(view.uses(number), nameOf(pf),
+                         "no ATS capability: GPU and NIC are below different root ports",
+                         "present; rdma_topo refuses it, too", atsRemedy(view, pf, false));
+  } else {
+    results.passed(nameOf(pf), "the ATS capability, if a GPU shares a switch with the NIC",
+                   "not needed: no GPU shares a switch with it");
+  }
+}
+
+void checkCapability(const View& view, std::size_t number, Results& results) {
+  const std::string expected = "the ATS capability, if a GPU shares a switch with the NIC";
+  const Device& pf = view.function(number);
+  const std::string config = readConfig(view.root(), pf);
+  if (!sharesSwitchWithGpu(view, number)) {
+    checkWithoutSwitch(view, number, config, results);
+  } else if (!hasExtendedSpace(config)) {
+    results.notObservable(nameOf(pf), expected, "cannot read its configuration space",
+                          "sudo vfpass doctor");
+  } else if (hasAts(config)) {
+    results.passed(nameOf(pf), expected, "present");
+  } else {
+    results.failedIfUsed(sharesWithUsedGpu(view, number), nameOf(pf), expected,
+                         "disabled in the firmware", atsRemedy(view, pf, true));
+  }
+}
+
+// The word of the kernel command line with `pci=noats`, which keeps ATS off in all devices
+// (pci_ats_disabled); empty: none.
+std::string noAtsArgument(const View& view) {
+  for (const std::string& word : view.settings("proc/cmdline")) {
+    if (word.starts_with("pci=") &&
+        ("," + word.substr(4) + ",").find(",noats,") != std::string::npos) {
+      return word;
+    }
+  }
+  return {};
+}
+
+/// The VFs of one PF by the state of their ATS.
+struct VfAts {
+  std::vector<std::string> enabled;
+  std::vector<std::size_t> disabled;      ///< for certain, also for a guest
+  std::vector<std::string> notYetNeeded;  ///< disabled until a guest opens them
+  std::vector<std::string> unreadable;
+};
+
+// VFIO has taken the function, and its guest's driver works.
+bool isUsedByGuest(const Device& vf, const std::string& config) {
+  return isVfioDriver(vf.driver) && isBusMaster(config);
+}
+
+// The IOMMU driver enables ATS with a domain that translates: always for a guest, on the host if
+// its group does not have the type identity (as with iommu=pt).
+bool hasTranslation(const View& view, const Device& vf) {
+  const auto type = vf.iommuGroup ? view.root().readText("sys/kernel/iommu_groups/" +
+                                                         std::to_string(*vf.iommuGroup) + "/type")
+                                  : std::nullopt;
+  return !type || trim(*type) != "identity";
+}
+
+VfAts vfAtsOf(const View& view, const PciAddress& pf) {
+  VfAts found;
+  for (std::size_t number = 0; number < view.topology().functions.size(); ++number) {
+    const Device& vf = view.function(number);
+    if (vf.physicalFunction != pf) {
+      continue;
+    }
+    const std::string config = readConfig(view.root(), vf);
+    if (!hasExtendedSpace(config)) {
+      found.unreadable.push_back(toString(vf.address));
+    } else if (atsEnabled(config).value_or(false)) {
+      found.enabled.push_back(toString(vf.address));
+    } else if (isUsedByGuest(vf, config) || hasTranslation(view, vf)) {
+      found.disabled.push_back(number);
+    } else {
+      found.notYetNeeded.push_back(toString(vf.address));
+    }
+  }
+  return found;
+}
+
+std::string countText(const std::vector<std::string>& vfs) {
+  return std::to_string(vfs.size()) + (vfs.size() == 1 ? " VF" : " VFs");
+}
+
+void reportVfs(const View& view, std::size_t number, const VfAts& found, Results& results) {
+  const std::string expected = "ATS enabled in the VF, too";
+  const std::string name = nameOf(view.function(number));
+  for (const std::size_t vf : found.disabled) {
+    results.failedIfUsed(
+        sharesWithUsedGpu(view, number), toString(view.function(vf).address), expected, "disabled",
+        "look for the cause with `dmesg | grep -i -e ats -e iommu`: ATS stays off if the IOMMU or "
+        "the root port does not support it, with pci=noats (see ats), and before Linux 6.12 if the "
+        "PF is in an identity domain (see iommu-passthrough)");
+  }
+  if (!found.unreadable.empty()) {
+    results.notObservable(name, expected,
+                          "cannot read the configuration space of " + countText(found.unreadable),
+                          "sudo vfpass doctor");
+  }
+  if (!found.notYetNeeded.empty()) {
+    results.notObservable(name, expected,
+                          "disabled in " + countText(found.notYetNeeded) +
+                              " of the host, for which the IOMMU does not translate; it enables "
+                              "ATS when a guest opens a VF",
+                          "sudo vfpass doctor  # while the guest runs");
+  }
+  if (!found.enabled.empty()) {
+    results.passed(name, expected, "enabled in " + countText(found.enabled));
+  }
+}
+
+}  // namespace
+
+void checkAts(const View& view, Results& results) {
+  if (const std::string argument = noAtsArgument(view); !argument.empty()) {
+    results.failed("", "ATS not disabled for all devices", "pci=noats on the kernel command line",
+                   argument == "pci=noats"
+                       ? removeKernelArgument(view, argument)
+                       : "remove noats from pci= on the kernel command line, then reboot");
+  }
+  bool any = false;
+  for (const std::size_t number : pairedPfs(view)) {
+    if (canHaveAts(view, view.function(number))) {
+      any = true;
+      checkCapability(view, number, results);
+    }
+  }
+  if (!any) {
+    results.waived("no NIC of a rail can have ATS: see other-nics");
+  }
+}
+
+void checkVfAts(const View& view, Results& results) {
+  bool any = false;
+  for (const std::size_t number : pairedPfs(view)) {
+    const Device& pf = view.function(number);
+    const bool applies = sharesSwitchWithGpu(view, number) && canHaveAts(view, pf);
+    const VfAts found = applies ? vfAtsOf(view, pf.address) : VfAts{};
+    reportVfs(view, number, found, results);
+    any = any || !found.enabled.empty() || !found.disabled.empty() || !found.notYetNeeded.empty() ||
+          !found.unreadable.empty();
+  }
+  if (!any) {
+    results.waived("no NIC that needs ATS has VFs");
+  }
+}
+
+bool needsAts(const View& view, std::size_t pf) {
+  return pairedPfs(view).contains(pf) && sharesSwitchWithGpu(view, pf);
+}
+
+bool canHaveAts(const View& view, const Device& pf) {
+  if (hasMlx5Firmware(pf.vendor, pf.driver)) {
+    return true;
+  }
+  const std::string config = readConfig(view.root(), pf);
+  return !hasExtendedSpace(config) || hasAts(config);
+}
+
+}  // namespace vfpass::doctor
