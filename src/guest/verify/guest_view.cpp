@@ -41,6 +41,22 @@ void readSubnet(const JsonReader& json, GuestPort& port) {
   }
 }
 
+// At most as many as the probe reports.
+std::map<std::string, std::uint64_t> readCounters(const JsonReader& json) {
+  constexpr std::size_t most = 256;
+  std::map<std::string, std::uint64_t> counters;
+  if (!json.json().is_object()) {
+    return counters;
+  }
+  for (const auto& [name, each] : json.json().items()) {
+    const auto value = JsonReader(each).numberOrNone<std::uint64_t>();
+    if (value && counters.size() < most) {
+      counters[name] = *value;
+    }
+  }
+  return counters;
+}
+
 GuestPort readPort(const JsonReader& json) {
   GuestPort port;
   port.number = smallNumber(json["number"]).value_or(1);
@@ -49,6 +65,7 @@ GuestPort readPort(const JsonReader& json) {
   port.linkLayer = json["link_layer"].textOr("");
   port.gidIndex = smallNumber(json["gid_index"]);
   readSubnet(json, port);
+  port.counters = readCounters(json["counters"]);
   for (const JsonReader& each : json["ip_addresses"].listOrEmpty()) {
     if (each.json().is_string()) {
       port.ipAddresses.push_back(each.textOr(""));

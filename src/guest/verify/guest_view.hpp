@@ -39,6 +39,7 @@ struct GuestPort {
   std::optional<unsigned> managerId;      ///< the subnet manager's LID
   std::vector<std::uint16_t> partitions;  ///< P_Keys, at most 256; empty also if not reported
   bool partitionsReported = false;
+  std::map<std::string, std::uint64_t> counters;  ///< by name; empty also if not reported
   std::vector<std::string> ipAddresses;  ///< of the port's interfaces, `10.99.0.1/24`; for rdma_cm
 };
 

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "after_run.hpp"
 #include "choose_gpus.hpp"
 #include "concurrent_vfs.hpp"
 #include "data_path.hpp"
@@ -38,6 +39,7 @@ struct GuestUnderTest {
 struct VfResult {
   VerifyReport report;  ///< findings and figures
   GpuCoverage gpus;     ///< those tested with this VF
+  std::optional<RdmaPort> port = {};  ///< set when data was moved
   bool ended = true;    ///< false: an error, which is the last finding, stopped it
 };
 
@@ -81,6 +83,7 @@ class VfVerification {
       skipGpus(lease_.entry + " failed before");
       return;
     }
+    result_.port = device.port;
     LoopbackDataPath path({agent_, guest_.probe, watch_, part_.idle}, lease_, *device.port,
                           guest_.plan, result_.report);
     if (!path.tryMemory(std::nullopt)) {
@@ -261,6 +264,7 @@ class Verification {
     if (!verifyVfs(tested, coverage)) {
       return;
     }
+    addAll(judgeAfterRun(used_, view, readErrors(agent_, guest.probe)));
     // What concerns the whole guest: NCCL, then the GPUs, of which each has to have been tested.
     if (testsGpus_ && isMirrored()) {
       layer_.enter("nccl-topology", "the guest can be searched for NCCL's topology file");
@@ -319,8 +323,12 @@ class Verification {
 
   bool collect(const std::vector<std::optional<VfResult>>& results, GpuCoverage& coverage) {
     bool ended = true;
-    for (const auto& each : results) {
+    for (std::size_t lease = 0; lease < results.size(); ++lease) {
+      const auto& each = results[lease];
       if (each) {
+        if (each->port) {
+          used_.push_back({plan_.leases[lease].entry, *each->port});
+        }
         append(report_.findings, each->report.findings);
         append(report_.figures, each->report.figures);
         coverage.add(each->gpus);
@@ -361,6 +369,7 @@ class Verification {
   bool testsGpus_;
   VerifyReport report_;
   std::string confinedAs_;
+  std::vector<UsedPort> used_;
   Layer layer_{[this](const Finding& finding) { add(finding); }};
 };
 

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "after_run.hpp"
 #include "all_pairs.hpp"
 #include "choose_gpus.hpp"
 #include "data_path.hpp"
@@ -50,6 +51,7 @@ class Party {
       skipGpus(lease, lease.entry + " failed before");
       return std::nullopt;
     }
+    used_.push_back({lease.entry, *verdict.port});
     return PairEnd{guest_.agent,
                    reached_.probe,
                    lease,
@@ -112,6 +114,12 @@ class Party {
     coverage_.tested(*end.gpu, end.lease.entry, passed);
   }
 
+  void reportAfterRun() {
+    if (!used_.empty()) {
+      addAll(judgeAfterRun(used_, reached_.view, readErrors(guest_.agent, reached_.probe)));
+    }
+  }
+
   void reportCoverage(GpuTest test) {
     if (testsGpus(test, guest_.gpus)) {
       addAll(coverage_.findings());
@@ -150,6 +158,7 @@ class Party {
   std::map<std::string, std::vector<std::size_t>> assigned_;
   GpuCoverage coverage_;
   ReachedGuest reached_;
+  std::vector<UsedPort> used_;
   bool gpuUsable_ = false;
   Layer layer_{[this](const Finding& finding) { add(finding); }};
 };
@@ -197,6 +206,8 @@ class PairVerification {
       }
       moveAllTogether();
       reportUnpaired();
+      initiator_.reportAfterRun();
+      target_.reportAfterRun();
       initiator_.reportCoverage(plan_.gpuTest);
       target_.reportCoverage(plan_.gpuTest);
     }

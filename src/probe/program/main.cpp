@@ -84,8 +84,8 @@ int run(int count, char** arguments) {
   program.set_version_flag("--version", VFPASS_VERSION);
   program.require_subcommand(1);
   Action chosen;
-  for (const auto add :
-       {addHello, addInventory, addGpuSelfTest, addLoopback, addConnect, addListen, addPing}) {
+  for (const auto add : {addHello, addInventory, addErrors, addGpuSelfTest, addLoopback, addConnect,
+                         addListen, addPing}) {
     add(program, chosen);
   }
   try {
@@ -154,6 +154,17 @@ void addInventory(CLI::App& program, Action& chosen) {
   command->callback([&chosen] {
     chosen = [] {
       writeDocument(readInventory(SysfsReader()));
+      return 0;
+    };
+  });
+}
+
+void addErrors(CLI::App& program, Action& chosen) {
+  CLI::App* command =
+      program.add_subcommand("errors", "List the counters of RDMA devices, to compare with later");
+  command->callback([&chosen] {
+    chosen = [] {
+      writeDocument(readErrors(SysfsReader()));
       return 0;
     };
   });

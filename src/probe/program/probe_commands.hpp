@@ -14,6 +14,7 @@ using Action = std::function<int()>;
 /// Each adds one command. The selected command stores its action in `chosen`.
 void addHello(CLI::App& program, Action& chosen);
 void addInventory(CLI::App& program, Action& chosen);
+void addErrors(CLI::App& program, Action& chosen);
 void addGpuSelfTest(CLI::App& program, Action& chosen);
 void addLoopback(CLI::App& program, Action& chosen);
 void addConnect(CLI::App& program, Action& chosen);

@@ -131,6 +131,7 @@ Json describe(const SysfsReader& sysfs, const RdmaDevice& device) {
   Json ports = Json::array();
   for (const RdmaPort& port : device.ports) {
     ports.push_back(toJson(port));
+    ports.back()["counters"] = readCounters(sysfs, device.name, port.number);
     Json& addresses = ports.back()["ip_addresses"] = Json::array();
     for (const IpAddress& each : addressesOf(netdevsOf(sysfs, device, port))) {
       addresses.push_back(networkText(each));
@@ -189,6 +190,36 @@ std::vector<RdmaDevice> readRdmaDevices(const SysfsReader& sysfs) {
 std::optional<int> readGidChoice(const SysfsReader& sysfs, const std::string& device, int port) {
   const std::string folder = devicesFolder + device + "/ports/" + std::to_string(port);
   return readPort(sysfs, folder, port).gidIndex;
+}
+
+// Documentation/ABI/stable/sysfs-class-infiniband: `counters` has those of the InfiniBand
+// specification, `hw_counters` the driver's own, next to `lifespan`, the age of cached values.
+Json readCounters(const SysfsReader& sysfs, const std::string& device, int port) {
+  constexpr std::size_t most = 256;
+  Json counters = Json::object();
+  for (const char* group : {"/counters", "/hw_counters"}) {
+    const std::string folder = devicesFolder + device + "/ports/" + std::to_string(port) + group;
+    for (const std::string& name : sysfs.names(folder)) {
+      const auto value = parseNumber(sysfs.textOrEmpty(folder + "/" + name));
+      if (value && name != "lifespan" && counters.size() < most) {
+        counters[name] = *value;
+      }
+    }
+  }
+  return counters;
+}
+
+Json rdmaCounters(const SysfsReader& sysfs) {
+  Json devices = Json::array();
+  for (const RdmaDevice& device : readRdmaDevices(sysfs)) {
+    Json ports = Json::array();
+    for (const RdmaPort& port : device.ports) {
+      ports.push_back(
+          {{"number", port.number}, {"counters", readCounters(sysfs, device.name, port.number)}});
+    }
+    devices.push_back({{"name", device.name}, {"ports", ports}});
+  }
+  return {{"devices", devices}};
 }
 
 Json rdmaInventory(const SysfsReader& sysfs) {

@@ -56,6 +56,13 @@ std::vector<RdmaDevice> readRdmaDevices(const SysfsReader& sysfs);
 /// The GID index to use on one port; nullopt when the table is empty or there is no such port.
 std::optional<int> readGidChoice(const SysfsReader& sysfs, const std::string& device, int port);
 
+/// The error and traffic counters of a port, by name: those of the port and of the hardware. Empty
+/// if the driver has none. At most 256.
+nlohmann::json readCounters(const SysfsReader& sysfs, const std::string& device, int port);
+
+/// `{devices: [{name, ports: [{number, counters}]}]}`, without opening any device.
+nlohmann::json rdmaCounters(const SysfsReader& sysfs);
+
 /// `{libibverbs: {...}, devices: [...]}`: devices as the kernel shows them, and the result of
 /// opening each with the library.
 nlohmann::json rdmaInventory(const SysfsReader& sysfs);

@@ -118,4 +118,6 @@ Json readInventory(const SysfsReader& sysfs) {
   return result;
 }
 
+Json readErrors(const SysfsReader& sysfs) { return {{"rdma", rdmaCounters(sysfs)}}; }
+
 }  // namespace vfpass::probe

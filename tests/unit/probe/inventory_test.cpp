@@ -91,6 +91,28 @@ TEST_F(InventoryTest, ReadsPciNetdevsAndDistance) {
   EXPECT_EQ(inventory.at("gpus").at("devices").at(0).at("bar1_bytes"), 137438953472);
 }
 
+TEST_F(InventoryTest, ReadsCountersOfPort) {
+  const std::string port = "sys/class/infiniband/mlx5_0/ports/1";
+  tree.file(port + "/counters/symbol_error", "0\n");
+  tree.file(port + "/counters/port_xmit_discards", "N/A (no PMA)\n");
+  tree.file(port + "/hw_counters/out_of_sequence", "17\n");
+  tree.file(port + "/hw_counters/lifespan", "10\n");
+  const Json expected = Json::parse(R"({"out_of_sequence": 17, "symbol_error": 0})");
+  const SysfsReader sysfs(tree.path());
+  EXPECT_EQ(readInventory(sysfs).at("rdma").at("devices").at(0).at("ports").at(0).at("counters"),
+            expected);
+  const Json device = readErrors(sysfs).at("rdma").at("devices").at(0);
+  EXPECT_EQ(device.at("name"), "mlx5_0");
+  EXPECT_EQ(device.at("ports"), Json::array({{{"number", 1}, {"counters", expected}}}));
+}
+
+TEST_F(InventoryTest, BoundsCounters) {
+  for (int number = 0; number < 300; ++number) {
+    tree.file("sys/class/infiniband/mlx5_0/ports/1/counters/c" + std::to_string(number), "1\n");
+  }
+  EXPECT_EQ(readCounters(SysfsReader(tree.path()), "mlx5_0", 1).size(), 256U);
+}
+
 TEST_F(InventoryTest, FindsBar1OfHopperGpu) {
   tree.file(folder("0000:04:00.0") + "/resource",
             "0x0000004000000000 0x0000004000ffffff 0x000000000014220c\n"

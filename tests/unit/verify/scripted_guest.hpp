@@ -27,6 +27,7 @@ class ScriptedGuest {
   std::map<std::string, std::string> written;
   std::string hello = R"({"protocol": 1})";
   std::string inventory = "{}";
+  std::string errors = "{}";           ///< report after the run
   std::vector<std::string> transfers;  ///< reports, in order
   std::string latency = R"({"passed": true, "runs": [
     {"settings": {"operation": "read"}, "memory": {"target": {"kind": "host"}},
@@ -144,7 +145,7 @@ class ScriptedGuest {
       }
       return {0, report};
     }
-    return {0, command == "hello" ? hello : inventory};
+    return {0, command == "hello" ? hello : command == "errors" ? errors : inventory};
   }
 
   int pid_ = 100;

@@ -89,6 +89,21 @@ TEST_F(VerifyTest, PassesForSoundGuest) {
   EXPECT_EQ(guest.written["/var/lib/vfpass-probe/vfpass-probe-1.new"], "the probe");
 }
 
+TEST_F(VerifyTest, ComparesErrorCountersBeforeAndAfterRun) {
+  replace(R"("link_layer": "Ethernet",)",
+          R"("link_layer": "Ethernet", "counters": {"out_of_sequence": 2},)");
+  guest.errors = R"({"rdma": {"devices": [{"name": "mlx5_0",
+    "ports": [{"number": 1, "counters": {"out_of_sequence": 5}}]}]}})";
+  const auto report = verify();
+  EXPECT_EQ(verdict(report), Outcome::passed) << "a warning";
+  EXPECT_EQ(find(report, "rdma-errors").outcome, Outcome::warning);
+  EXPECT_EQ(find(report, "rdma-errors").subject, "rail0");
+  EXPECT_THAT(find(report, "rdma-errors").seen, HasSubstr("out_of_sequence 3"));
+  guest.transfers = {transferOf(10000), transferOf(10000)};
+  guest.errors = "no JSON";
+  EXPECT_EQ(find(verify(), "rdma-errors").outcome, Outcome::waived) << "an older probe";
+}
+
 // A report would blame the guest.
 TEST_F(VerifyTest, CancellationReturnsNoReport) {
   for (int calls = 0; calls < 12; ++calls) {

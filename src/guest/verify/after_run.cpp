@@ -1,0 +1,29 @@
+#include "after_run.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "judge_errors.hpp"
+#include "vfpass/error.hpp"
+
+namespace vfpass::verify {
+
+std::optional<GuestView> readErrors(agent::Agent& agent, const agent::PlacedProbe& probe) {
+  try {
+    return readGuestView(runProbe(agent, probe, {"errors"}));
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+std::vector<Finding> judgeAfterRun(const std::vector<UsedPort>& ports, const GuestView& before,
+                                   const std::optional<GuestView>& after) {
+  std::vector<Finding> findings;
+  for (const UsedPort& each : ports) {
+    if (auto found = judgeRdmaErrors(each.subject, each.port, before, after ? &*after : nullptr)) {
+      findings.push_back(std::move(*found));
+    }
+  }
+  return findings;
+}
+
+}  // namespace vfpass::verify
