@@ -100,11 +100,11 @@ std::vector<PciAddress> claimsOf(const DomainDescription& domain) {
 }  // namespace
 
 HostObserver::HostObserver(Session& session, const DomainDescription& domain,
-                           std::map<std::string, unsigned> mtus)
+                           std::map<std::string, verify::WantedInGuest> wanted)
     : session_(session),
       domain_(domain.uuid),
       claims_(claimsOf(domain)),
-      mtus_(std::move(mtus)),
+      wanted_(std::move(wanted)),
       machine_(domain::readGuestMachine(domain.liveXml)),
       topology_(inventory::readTopology(session.root(), host::Serials::skip)) {
   gpus_ = leasedGpus(leasesOf(session.readLeases(), domain.uuid), machine_, topology_);
@@ -114,8 +114,10 @@ verify::HostSide HostObserver::of(const Lease& lease) const {
   verify::HostSide side;
   side.hold = holdOf(lease);
   side.guestPath = guestPathOf(machine_, lease.entry);
-  if (const auto wanted = mtus_.find(lease.entry); wanted != mtus_.end()) {
-    side.guestMtu = wanted->second;
+  if (const auto wanted = wanted_.find(lease.entry); wanted != wanted_.end()) {
+    side.guestMtu = wanted->second.mtu;
+    side.gidIndex = wanted->second.gidIndex;
+    side.guestAddress = wanted->second.address;
   }
   if (const Device* vf = findFunction(topology_, lease.device); vf != nullptr) {
     side.vendor = vf->vendor;

@@ -21,9 +21,9 @@ std::vector<verify::LeasedGpu> leasedGpus(const std::vector<Lease>& leases,
 /// drivers and holders are read again for each call of of().
 class HostObserver {
  public:
-  /// `mtus`: the guest MTUs in the mapping, by entry. `session` must outlive this object.
+  /// `wanted`: from the mapping, by entry. `session` must outlive this object.
   HostObserver(Session& session, const DomainDescription& domain,
-               std::map<std::string, unsigned> mtus);
+               std::map<std::string, verify::WantedInGuest> wanted);
 
   [[nodiscard]] verify::HostSide of(const Lease& lease) const;
 
@@ -36,7 +36,7 @@ class HostObserver {
   Uuid domain_;
   std::vector<PciAddress> claims_;  ///< of the running domain
   std::vector<verify::LeasedGpu> gpus_;
-  std::map<std::string, unsigned> mtus_;
+  std::map<std::string, verify::WantedInGuest> wanted_;
   GuestMachine machine_;  ///< of the running domain
   Topology topology_;
 };

@@ -23,7 +23,7 @@ class ServedVm {
   remote::Observation describe(const Uuid& uuid) {
     const auto domain = runningGuest(session_, toString(uuid), "verify");
     leases_ = runningVfs(session_, domain);
-    observer_.emplace(session_, domain, wantedMtus(session_, domain));
+    observer_.emplace(session_, domain, wantedInGuest(session_, domain));
     return {session_.kernel().bootId(), nvlinkOf(session_, domain), observer_->gpus()};
   }
   [[nodiscard]] verify::HostSide host(const std::string& entry) const {

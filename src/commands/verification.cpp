@@ -61,7 +61,7 @@ VerifyReport verifyAlone(Session& session, const DomainDescription& domain,
   waitForAgent(session, session.hypervisor(), domain, request.wait);
   agent::Agent agent(session.hypervisor(), domain.uuid, domain.name, timeoutOf(request, plan),
                      checkpointOf(session));
-  const HostObserver host(session, domain, wantedMtus(session, domain));
+  const HostObserver host(session, domain, wantedInGuest(session, domain));
   plan.gpus = host.gpus();
   verify::VerifyWatch watch = watchOf(session);
   watch.host = [&](const Lease& lease) { return host.of(lease); };
@@ -123,13 +123,12 @@ std::optional<NvlinkMode> nvlinkOf(Session& session, const DomainDescription& do
   return mapping == nullptr ? std::nullopt : mapping->nvlink;
 }
 
-std::map<std::string, unsigned> wantedMtus(Session& session, const DomainDescription& domain) {
-  std::map<std::string, unsigned> wanted;
+std::map<std::string, verify::WantedInGuest> wantedInGuest(Session& session,
+                                                           const DomainDescription& domain) {
+  std::map<std::string, verify::WantedInGuest> wanted;
   if (const Mapping* mapping = mappingOf(session, domain); mapping != nullptr) {
     for (const auto& vf : mapping->vfs) {
-      if (vf.guest.mtu) {
-        wanted[vf.name] = *vf.guest.mtu;
-      }
+      wanted[vf.name] = {vf.guest.mtu, mapping->nccl.gidIndex, vf.guest.address.value_or("")};
     }
   }
   return wanted;

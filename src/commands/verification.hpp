@@ -52,8 +52,9 @@ void verifyStarted(Session& session, const VerifyRequest& request);
 /// Verifies one of them, a UUID. Throws no Error about the VM.
 void verifyStartedVm(Session& session, const std::string& vm, const VerifyRequest& request);
 
-/// The MTUs that the VM's mapping sets in the guest, by entry.
-std::map<std::string, unsigned> wantedMtus(Session& session, const DomainDescription& domain);
+/// What the VM's mapping wants in the guest, by entry.
+std::map<std::string, verify::WantedInGuest> wantedInGuest(Session& session,
+                                                           const DomainDescription& domain);
 
 /// `nvlink:` of the VM's mapping.
 std::optional<NvlinkMode> nvlinkOf(Session& session, const DomainDescription& domain);

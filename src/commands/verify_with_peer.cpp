@@ -27,7 +27,9 @@ void requireAnotherVm(const DomainDescription& peer, const DomainDescription& do
 class LocalPeer {
  public:
   LocalPeer(Session& session, const DomainDescription& domain)
-      : session_(session), domain_(domain), host_(session, domain, wantedMtus(session, domain)) {}
+      : session_(session),
+        domain_(domain),
+        host_(session, domain, wantedInGuest(session, domain)) {}
 
   [[nodiscard]] verify::PairGuest guest(agent::Agent& agent, std::vector<Lease> leases) const {
     return {agent,

@@ -102,8 +102,9 @@ DeviceVerdict judgeEntry(const Lease& lease, const GuestView& view, const HostSi
   };
   append(device.findings);
   if (verdict.port) {
+    const HostSide side = host == nullptr ? HostSide{} : *host;
     append(judgeNetworkSettings(lease.entry, *verdict.port, view,
-                                host == nullptr ? std::nullopt : host->guestMtu));
+                                {side.guestMtu, side.gidIndex, side.guestAddress}));
   }
   return verdict;
 }

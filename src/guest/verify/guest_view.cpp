@@ -77,7 +77,8 @@ GuestPort readPort(const JsonReader& json) {
     port.activeMtu = static_cast<unsigned>(*mtu);
   }
   for (const JsonReader& gid : json["gids"].listOrEmpty()) {
-    port.gids.push_back({gid["gid"].textOr(""), smallNumber(gid["index"]), gid["type"].textOr("")});
+    port.gids.push_back({gid["gid"].textOr(""), smallNumber(gid["index"]), gid["type"].textOr(""),
+                         gid["netdev"].textOr("")});
   }
   return port;
 }
@@ -181,6 +182,14 @@ GuestView readGuestView(const Json& json) {
     view.rdmaDevices.push_back(readRdmaDevice(each));
   }
   readGpus(document, view);
+  if (const JsonReader nccl = document["nccl"]; nccl.json().is_object()) {
+    const auto index = nccl["gid_index"].numberOrNone<std::uint64_t>();
+    constexpr std::uint64_t largest = std::numeric_limits<unsigned>::max();
+    view.nccl = GuestNccl{};
+    if (index) {
+      view.nccl->gidIndex = static_cast<unsigned>(std::min(*index, largest));
+    }
+  }
   // SELinux: only a context that confines the probe counts.
   const JsonReader selinux = document["selinux"];
   const std::string context = selinux["context"].textOr("");

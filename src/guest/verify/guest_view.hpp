@@ -24,7 +24,8 @@ struct GuestNetdev {
 struct GuestGid {
   std::string gid;
   std::optional<int> index;
-  std::string type;  ///< as sysfs writes it: `RoCE v2`, `IB/RoCE v1`
+  std::string type;         ///< as sysfs writes it: `RoCE v2`, `IB/RoCE v1`
+  std::string netdev = {};  ///< that has the address; empty: not reported, or InfiniBand
 };
 
 struct GuestPort {
@@ -92,6 +93,11 @@ struct GuestFunction {
 /// the function itself, in the guest's own bus numbers.
 using GuestPath = std::vector<PciAddress>;
 
+/// What /etc/nccl.conf sets.
+struct GuestNccl {
+  std::optional<unsigned> gidIndex;  ///< nullopt: not set
+};
+
 /// The guest's devices as its probe reports them. Every text is untrusted.
 struct GuestView {
   std::vector<GuestNetdev> netdevs;
@@ -110,7 +116,8 @@ struct GuestView {
   std::vector<GuestDistance> distances;
   std::map<std::string, GuestPciServices> services;  ///< by PCI address
   std::string confinedAs;  ///< the probe's SELinux context, if that confines it; otherwise empty
-  std::vector<GuestPath> functions;  ///< all PCI functions
+  std::vector<GuestPath> functions;    ///< all PCI functions
+  std::optional<GuestNccl> nccl = {};  ///< nullopt: an older probe
 };
 
 /// Reads the report of `vfpass-probe inventory`. Members that are missing or of another type read

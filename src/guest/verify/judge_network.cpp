@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <vector>
 
+#include "judge_gid_index.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 
@@ -145,8 +146,8 @@ std::optional<Finding> judgePartitions(const std::string& subject, const GuestPo
 }
 
 std::vector<Finding> judgeNetworkSettings(const std::string& subject, const RdmaPort& port,
-                                          const GuestView& view, std::optional<unsigned> wanted) {
-  std::vector<Finding> findings{judgeMtu(subject, port, view, wanted)};
+                                          const GuestView& view, const WantedInGuest& wanted) {
+  std::vector<Finding> findings{judgeMtu(subject, port, view, wanted.mtu)};
   const GuestPort* found = findPort(view, port.device, port.number);
   const GuestGid* gid = found == nullptr ? nullptr : chosenGid(*found);
   if (gid == nullptr || port.wire == Wire::infiniband) {
@@ -169,6 +170,9 @@ std::vector<Finding> judgeNetworkSettings(const std::string& subject, const Rdma
     findings.push_back({"gid-type", subject, Outcome::passed, expected,
                         seen + "; NCCL_IB_GID_INDEX=" + std::to_string(found->gidIndex.value_or(0)),
                         ""});
+  }
+  if (const auto index = judgeNcclGidIndex(subject, *found, view, wanted)) {
+    findings.push_back(*index);
   }
   return findings;
 }

@@ -7,6 +7,7 @@
 #include "guest_view.hpp"
 #include "judge_device.hpp"
 #include "vfpass/finding.hpp"
+#include "vfpass/verify/host_side.hpp"
 
 namespace vfpass::verify {
 
@@ -23,9 +24,9 @@ std::optional<Finding> judgePartitions(const std::string& subject, const GuestPo
 /// `LID 7, subnet manager's LID 1`.
 std::string lidsOf(const GuestPort& port);
 
-/// Settings that work but are not optimal: an MTU that differs from the mapping's (`wanted`), and
-/// the type of GID. Pure.
+/// Settings that work but are not optimal: an MTU that differs from the mapping's (`wanted`), the
+/// type of GID, and NCCL's GID index. Pure.
 std::vector<Finding> judgeNetworkSettings(const std::string& subject, const RdmaPort& port,
-                                          const GuestView& view, std::optional<unsigned> wanted);
+                                          const GuestView& view, const WantedInGuest& wanted);
 
 }  // namespace vfpass::verify

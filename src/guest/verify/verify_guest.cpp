@@ -37,10 +37,10 @@ struct GuestUnderTest {
 
 /// The results for one VF.
 struct VfResult {
-  VerifyReport report;  ///< findings and figures
-  GpuCoverage gpus;     ///< those tested with this VF
+  VerifyReport report;                ///< findings and figures
+  GpuCoverage gpus;                   ///< those tested with this VF
   std::optional<RdmaPort> port = {};  ///< set when data was moved
-  bool ended = true;    ///< false: an error, which is the last finding, stopped it
+  bool ended = true;                  ///< false: an error, which is the last finding, stopped it
 };
 
 /// One VF's part of a verification.

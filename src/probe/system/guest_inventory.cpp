@@ -8,6 +8,7 @@
 #include "gpu/cuda_driver.hpp"
 #include "gpu/gpu_inventory.hpp"
 #include "rdma/rdma_devices.hpp"
+#include "system/nccl_settings.hpp"
 #include "system/pci_functions.hpp"
 #include "vfpass/base/pci_capability.hpp"
 #include "vfpass/base/text.hpp"
@@ -112,6 +113,7 @@ Json readInventory(const SysfsReader& sysfs) {
       gpuInventory(functions, readGpuSurroundings(sysfs, functions), CudaDriver::usualLibraries());
   result["gpus"].update(gpuKernelInventory(sysfs));
   result["distances"] = distances(functions);
+  result["nccl"] = readNcclSettings(sysfs);
   if (sysfs.exists("/sys/fs/selinux")) {
     result["selinux"] = selinux(sysfs);
   }

@@ -106,6 +106,22 @@ TEST_F(InventoryTest, ReadsCountersOfPort) {
   EXPECT_EQ(device.at("ports"), Json::array({{{"number", 1}, {"counters", expected}}}));
 }
 
+TEST_F(InventoryTest, ReadsNcclsGidIndexAsNcclDoes) {
+  const auto index = [this](const std::string& content) {
+    tree.file("etc/nccl.conf", content);
+    return readInventory(SysfsReader(tree.path())).at("nccl").at("gid_index");
+  };
+  EXPECT_EQ(readInventory(SysfsReader(tree.path())).at("nccl"),
+            Json::parse(R"({"found": false, "gid_index": null})"));
+  EXPECT_EQ(index("NCCL_DEBUG=INFO\nNCCL_IB_GID_INDEX=3\nNCCL_IB_GID_INDEX=1\n"), 3);
+  EXPECT_EQ(index("#NCCL_IB_GID_INDEX=1\nNCCL_IB_GID_INDEX=0x5 # five"), 5);
+  for (const char* unset : {"", " NCCL_IB_GID_INDEX=1", "NCCL_IB_GID_INDEX = 1", "x",
+                            "NCCL_IB_GID_INDEX=-1\nNCCL_IB_GID_INDEX=3", "NCCL_IB_GID_INDEX=x",
+                            "NCCL_IB_GID_INDEX=99999999999999999999999"}) {
+    EXPECT_EQ(index(unset), nullptr) << unset;
+  }
+}
+
 TEST_F(InventoryTest, BoundsCounters) {
   for (int number = 0; number < 300; ++number) {
     tree.file("sys/class/infiniband/mlx5_0/ports/1/counters/c" + std::to_string(number), "1\n");

@@ -89,6 +89,15 @@ TEST_F(VerifyTest, PassesForSoundGuest) {
   EXPECT_EQ(guest.written["/var/lib/vfpass-probe/vfpass-probe-1.new"], "the probe");
 }
 
+TEST_F(VerifyTest, ComparesNcclsGidIndexWithMapping) {
+  EXPECT_EQ(find(verify(), "nccl-gid-index").key, "") << "nothing is configured";
+  guest.transfers = {transferOf(10000), transferOf(10000)};
+  hostSide.gidIndex = 0;
+  const auto report = verify();
+  EXPECT_EQ(verdict(report), Outcome::passed) << "a warning";
+  EXPECT_EQ(find(report, "nccl-gid-index").outcome, Outcome::warning);
+}
+
 TEST_F(VerifyTest, ComparesErrorCountersBeforeAndAfterRun) {
   replace(R"("link_layer": "Ethernet",)",
           R"("link_layer": "Ethernet", "counters": {"out_of_sequence": 2},)");

@@ -30,6 +30,13 @@ struct DeviceHold {
   std::string holder;         ///< process that has the VFIO device open; empty: none visible
 };
 
+/// What the mapping wants in the guest of one entry's VF.
+struct WantedInGuest {
+  std::optional<unsigned> mtu;
+  std::optional<unsigned> gidIndex = {};  ///< NCCL's, the same for all entries
+  std::string address = {};               ///< `192.168.100.10/24`; empty: not set
+};
+
 /// The host's view of one lease's device.
 struct HostSide {
   std::uint16_t vendor = 0;  ///< PCI IDs of the VF, the same in the guest; 0: not observable
@@ -42,6 +49,8 @@ struct HostSide {
   /// The VF's place in the guest's PCI tree, from the running domain's XML (topology::guestPath).
   /// Empty: unknown.
   std::vector<PciAddress> guestPath = {};
+  std::optional<unsigned> gidIndex = {};  ///< NCCL's GID index, from the mapping
+  std::string guestAddress = {};          ///< the VF's IP address, from the mapping; empty: none
 };
 
 /// A GPU that vfpass leased to the running VM.
