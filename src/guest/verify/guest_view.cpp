@@ -143,6 +143,34 @@ void readGpus(const JsonReader& document, GuestView& view) {
   }
 }
 
+// null: no limit.
+std::optional<std::uint64_t> readLimit(const JsonReader& value) {
+  const bool none = !value.isMissing() && value.json().is_null();
+  return none ? std::optional(UINT64_MAX) : value.numberOrNone<std::uint64_t>();
+}
+
+GuestMemoryLimit readMemoryLimit(const JsonReader& json) {
+  return {readLimit(json["soft"]), readLimit(json["hard"]), json["file"].textOr(""),
+          json["who"].textOr("")};
+}
+
+std::optional<GuestMemoryLock> readMemoryLock(const JsonReader& json) {
+  constexpr std::size_t most = 16;
+  if (!json.json().is_object()) {
+    return std::nullopt;
+  }
+  GuestMemoryLock lock{readMemoryLimit(json["login"]),
+                       {},
+                       readMemoryLimit(json["services"]),
+                       json["memory_bytes"].numberOrNone<std::uint64_t>()};
+  for (const JsonReader& each : json["login_others"].listOrEmpty()) {
+    if (lock.loginOfOthers.size() < most) {
+      lock.loginOfOthers.push_back(readMemoryLimit(each));
+    }
+  }
+  return lock;
+}
+
 }  // namespace
 
 const GuestGid* chosenGid(const GuestPort& port) {
@@ -190,6 +218,7 @@ GuestView readGuestView(const Json& json) {
       view.nccl->gidIndex = static_cast<unsigned>(std::min(*index, largest));
     }
   }
+  view.memoryLock = readMemoryLock(document["memory_lock"]);
   // SELinux: only a context that confines the probe counts.
   const JsonReader selinux = document["selinux"];
   const std::string context = selinux["context"].textOr("");

@@ -98,6 +98,22 @@ struct GuestNccl {
   std::optional<unsigned> gidIndex;  ///< nullopt: not set
 };
 
+/// A limit of locked memory (RLIMIT_MEMLOCK) in bytes; UINT64_MAX: none. nullopt: not set.
+struct GuestMemoryLimit {
+  std::optional<std::uint64_t> soft;
+  std::optional<std::uint64_t> hard;
+  std::string file;      ///< that sets it
+  std::string who = {};  ///< a user, or `@group`; empty: all users
+};
+
+/// How much memory programs of ordinary users may lock.
+struct GuestMemoryLock {
+  GuestMemoryLimit login;                       ///< by PAM, for all users
+  std::vector<GuestMemoryLimit> loginOfOthers;  ///< by PAM, for some users; at most 16
+  GuestMemoryLimit services;                    ///< by systemd
+  std::optional<std::uint64_t> memoryBytes;     ///< of the guest
+};
+
 /// The guest's devices as its probe reports them. Every text is untrusted.
 struct GuestView {
   std::vector<GuestNetdev> netdevs;
@@ -116,8 +132,9 @@ struct GuestView {
   std::vector<GuestDistance> distances;
   std::map<std::string, GuestPciServices> services;  ///< by PCI address
   std::string confinedAs;  ///< the probe's SELinux context, if that confines it; otherwise empty
-  std::vector<GuestPath> functions;    ///< all PCI functions
-  std::optional<GuestNccl> nccl = {};  ///< nullopt: an older probe
+  std::vector<GuestPath> functions;                ///< all PCI functions
+  std::optional<GuestNccl> nccl = {};              ///< nullopt: an older probe
+  std::optional<GuestMemoryLock> memoryLock = {};  ///< nullopt: an older probe
 };
 
 /// Reads the report of `vfpass-probe inventory`. Members that are missing or of another type read

@@ -19,6 +19,7 @@
 #include "guest_view.hpp"
 #include "judge_bandwidth.hpp"
 #include "judge_gpu.hpp"
+#include "judge_guest.hpp"
 #include "transfer_options.hpp"
 #include "vfpass/verify/nccl_topology_check.hpp"
 
@@ -275,6 +276,7 @@ class Verification {
       layer_.enter("nccl-tests", "nccl-tests run in the guest");
       add(runAllReduce(agent_, tools, view.gpus.size(), report_.figures));
     }
+    addAll(judgeGuestSystem(view));
     addAll(gpus);
     if (testsGpus_) {
       addAll(coverage.findings());

@@ -13,6 +13,7 @@
 #include "first_checks.hpp"
 #include "judge_bandwidth.hpp"
 #include "judge_gpu.hpp"
+#include "judge_guest.hpp"
 #include "judge_pair.hpp"
 #include "transfer_options.hpp"
 
@@ -114,6 +115,8 @@ class Party {
     coverage_.tested(*end.gpu, end.lease.entry, passed);
   }
 
+  void reportSystem() { addAll(judgeGuestSystem(reached_.view)); }
+
   void reportAfterRun() {
     if (!used_.empty()) {
       addAll(judgeAfterRun(used_, reached_.view, readErrors(guest_.agent, reached_.probe)));
@@ -197,6 +200,8 @@ class PairVerification {
     const bool far = target_.reach(probe, plan_, watch_);
     if (near && far) {
       target_.reportUnobserved();
+      initiator_.reportSystem();
+      target_.reportSystem();
       initiator_.judgeGpu(plan_.gpuTest);
       target_.judgeGpu(plan_.gpuTest);
       for (const auto& pair : pairs_) {

@@ -8,6 +8,7 @@
 #include "gpu/cuda_driver.hpp"
 #include "gpu/gpu_inventory.hpp"
 #include "rdma/rdma_devices.hpp"
+#include "system/memory_lock.hpp"
 #include "system/nccl_settings.hpp"
 #include "system/pci_functions.hpp"
 #include "vfpass/base/pci_capability.hpp"
@@ -114,6 +115,7 @@ Json readInventory(const SysfsReader& sysfs) {
   result["gpus"].update(gpuKernelInventory(sysfs));
   result["distances"] = distances(functions);
   result["nccl"] = readNcclSettings(sysfs);
+  result["memory_lock"] = readMemoryLock(sysfs);
   if (sysfs.exists("/sys/fs/selinux")) {
     result["selinux"] = selinux(sysfs);
   }

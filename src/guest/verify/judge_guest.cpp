@@ -1,0 +1,87 @@
+#include "judge_guest.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "vfpass/base/bounded_read.hpp"
+#include "vfpass/base/text.hpp"
+
+namespace vfpass::verify {
+namespace {
+
+std::string textOf(std::uint64_t bytes) {
+  return bytes == UINT64_MAX ? "unlimited" : sizeText(bytes);
+}
+
+// `unlimited (/etc/security/limits.conf)`; the limit that counts is the soft one, which a program
+// may raise to the hard one.
+std::string textOf(const GuestMemoryLimit& limit) {
+  if (!limit.soft && !limit.hard) {
+    return "not set";
+  }
+  const std::string value =
+      limit.soft ? textOf(*limit.soft) : "only the hard limit is set, " + textOf(*limit.hard);
+  return value + " (" + limit.file + ")";
+}
+
+// A registered buffer counts as locked (ib_umem_get() in drivers/infiniband/core/umem.c), unless
+// the program has CAP_IPC_LOCK. Half of the memory suffices for any program that leaves room for
+// another copy.
+bool suffices(const GuestMemoryLimit& limit, const GuestMemoryLock& lock) {
+  return limit.soft &&
+         (*limit.soft == UINT64_MAX || (lock.memoryBytes && *limit.soft >= *lock.memoryBytes / 2));
+}
+
+std::string othersIn(const GuestMemoryLock& lock) {
+  std::vector<std::string> others;
+  for (const GuestMemoryLimit& each : lock.loginOfOthers) {
+    if (suffices(each, lock)) {
+      others.push_back(each.who + " " + textOf(each));
+    }
+  }
+  return join(others, ", ");
+}
+
+// A login inherits the limit of the service that started it (sshd), and PAM then sets its own.
+Finding judgeMemoryLock(const GuestMemoryLock& lock) {
+  const bool own = lock.login.soft.has_value();
+  const std::string others = othersIn(lock);
+  Finding finding{"memory-lock",
+                  "",
+                  Outcome::passed,
+                  "ordinary users may lock the memory of their RDMA buffers",
+                  "logins: " + textOf(lock.login) + "; services: " + textOf(lock.services),
+                  ""};
+  if (!others.empty()) {
+    finding.seen += "; of some users: " + others;
+  }
+  if (suffices(own ? lock.login : lock.services, lock)) {
+    return finding;
+  }
+  finding.outcome = Outcome::warning;
+  finding.seen +=
+      own || lock.services.soft
+          ? ": larger buffers cannot be registered (ENOMEM)"
+          : ": the system's default applies, usually 8 MiB (64 KiB before Linux 5.16), and larger "
+            "buffers cannot be registered (ENOMEM)";
+  finding.remedy =
+      "in the guest: let a file in /etc/security/limits.d have two lines, '* soft memlock "
+      "unlimited' "
+      "and '* hard memlock unlimited', and for services a file in /etc/systemd/system.conf.d the "
+      "line DefaultLimitMEMLOCK=infinity below [Manager]; then restart the guest. Root is not "
+      "limited";
+  finding.remedy += others.empty() ? "" : ", and those users need nothing";
+  return finding;
+}
+
+}  // namespace
+
+std::vector<Finding> judgeGuestSystem(const GuestView& view) {
+  std::vector<Finding> findings;
+  if (view.memoryLock) {
+    findings.push_back(judgeMemoryLock(*view.memoryLock));
+  }
+  return findings;
+}
+
+}  // namespace vfpass::verify

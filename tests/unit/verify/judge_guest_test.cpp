@@ -1,0 +1,70 @@
+#include "judge_guest.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace vfpass::verify {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+using Json = nlohmann::json;
+
+Json limit(const Json& soft) { return {{"soft", soft}, {"hard", soft}, {"file", "/etc/f"}}; }
+
+Finding memoryLock(const Json& login, const Json& services, const Json& others = Json::array()) {
+  const auto findings = judgeGuestSystem(readGuestView({{"memory_lock",
+                                                         {{"login", login},
+                                                          {"login_others", others},
+                                                          {"services", services},
+                                                          {"memory_bytes", 1000000}}}}));
+  return findings.empty() ? Finding{} : findings.front();
+}
+
+TEST(JudgeMemoryLockTest, PassesWithoutLimit) {
+  const Finding found = memoryLock(limit(nullptr), nullptr);
+  EXPECT_EQ(found.key, "memory-lock");
+  EXPECT_EQ(found.outcome, Outcome::passed);
+  EXPECT_EQ(found.seen, "logins: unlimited (/etc/f); services: not set");
+  EXPECT_EQ(memoryLock(limit(500000), nullptr).outcome, Outcome::passed) << "half of the memory";
+  EXPECT_EQ(memoryLock(nullptr, limit(nullptr)).outcome, Outcome::passed)
+      << "logins inherit the limit of sshd";
+}
+
+TEST(JudgeMemoryLockTest, WarnsAboutLowLimit) {
+  const Finding low = memoryLock(limit(65536), limit(nullptr));
+  EXPECT_EQ(low.outcome, Outcome::warning);
+  EXPECT_THAT(low.seen, HasSubstr("logins: 64 KiB (/etc/f)"));
+  EXPECT_THAT(low.remedy, HasSubstr("* soft memlock unlimited"));
+  const Finding unset = memoryLock(nullptr, nullptr);
+  EXPECT_EQ(unset.outcome, Outcome::warning);
+  EXPECT_THAT(unset.seen, HasSubstr("default applies"));
+  const Finding hardOnly = memoryLock({{"hard", nullptr}, {"file", "/etc/f"}}, nullptr);
+  EXPECT_EQ(hardOnly.outcome, Outcome::warning);
+  EXPECT_THAT(hardOnly.seen, HasSubstr("only the hard limit is set, unlimited"));
+}
+
+TEST(JudgeMemoryLockTest, ShowsUsersWithoutLimit) {
+  Json rdma = limit(nullptr);
+  rdma["who"] = "@rdma";
+  const Finding found = memoryLock(nullptr, nullptr, Json::array({rdma}));
+  EXPECT_EQ(found.outcome, Outcome::warning) << "others are limited";
+  EXPECT_THAT(found.seen, HasSubstr("@rdma unlimited"));
+  EXPECT_THAT(found.remedy, HasSubstr("those users need nothing"));
+}
+
+TEST(JudgeMemoryLockTest, UnknownHasNotPassed) {
+  EXPECT_TRUE(judgeGuestSystem({}).empty()) << "an older probe";
+  for (const Json& odd : {Json("unlimited"), Json(-1), Json(1.5), Json::array()}) {
+    EXPECT_EQ(memoryLock({{"soft", odd}, {"file", 7}}, nullptr).outcome, Outcome::warning) << odd;
+  }
+  const Json many = Json::array_t(1000, limit(nullptr));
+  EXPECT_EQ(
+      readGuestView({{"memory_lock", {{"login_others", many}}}}).memoryLock->loginOfOthers.size(),
+      16U);
+}
+
+}  // namespace
+}  // namespace vfpass::verify
