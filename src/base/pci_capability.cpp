@@ -1,5 +1,7 @@
 #include "vfpass/base/pci_capability.hpp"
 
+#include <algorithm>
+
 namespace vfpass {
 namespace {
 
@@ -52,6 +54,25 @@ std::optional<std::size_t> findExtendedCapability(std::string_view config, std::
     at = *next >> 4U & 0xffcU;
   }
   return std::nullopt;
+}
+
+// PCI Express Base Specification 5.0, 7.5.3: bits 2:0 of the device capabilities, bits 7:5 and
+// 14:12 of the device control register are a power of two, from 128 bytes on.
+std::optional<PciePackets> findPciePackets(std::string_view config) {
+  constexpr unsigned largestCode = 5;
+  const auto at = findCapability(config, pciExpress);
+  const auto capable = at ? configWord(config, *at + 4) : std::nullopt;
+  const auto control = at ? configWord(config, *at + 8) : std::nullopt;
+  if (!capable || !control) {
+    return std::nullopt;
+  }
+  const unsigned supported = *capable & 7U;
+  const unsigned payload = *control >> 5U & 7U;
+  const unsigned readRequest = *control >> 12U & 7U;
+  if (std::max({supported, payload, readRequest}) > largestCode) {
+    return std::nullopt;
+  }
+  return PciePackets{128U << payload, 128U << supported, 128U << readRequest};
 }
 
 bool hasExtendedSpace(std::string_view config) { return config.size() >= extendedSpace + 4; }

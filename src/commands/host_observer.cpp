@@ -8,6 +8,7 @@
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/domain/guest_machine.hpp"
+#include "vfpass/host/root.hpp"
 #include "vfpass/host/vfio_users.hpp"
 #include "vfpass/inventory/read_topology.hpp"
 #include "vfpass/topology/distance.hpp"
@@ -81,6 +82,19 @@ unsigned portRateOf(const Device& pf) {
   return rate;
 }
 
+std::optional<PciePackets> packetsIn(const host::Root& root, const Device& function) {
+  constexpr std::size_t standardSpace = 256;
+  const host::Folder folder(root, "sys/devices/" + function.path);
+  return folder ? findPciePackets(folder.readBytes("config", 0, standardSpace)) : std::nullopt;
+}
+
+std::size_t rootPortOf(const Topology& host, std::size_t function) {
+  while (host.functions[function].parent) {
+    function = *host.functions[function].parent;
+  }
+  return function;
+}
+
 // libvirt starts QEMU with `-uuid UUID`.
 bool isOfDomain(const host::VfioHolder& holder, const Uuid& domain) {
   const auto& arguments = holder.arguments;
@@ -98,6 +112,25 @@ std::vector<PciAddress> claimsOf(const DomainDescription& domain) {
 }
 
 }  // namespace
+
+// VFs have what their PF has. A payload reaches every function below the root port only if all of
+// them support its size.
+std::optional<verify::HostPackets> packetsOf(const host::Root& root, const Topology& host,
+                                             std::size_t pf) {
+  const auto own = packetsIn(root, host.functions[pf]);
+  if (!own) {
+    return std::nullopt;
+  }
+  unsigned possible = own->payloadSupported;
+  const std::size_t port = rootPortOf(host, pf);
+  for (std::size_t each = 0; each < host.functions.size(); ++each) {
+    if (!host.functions[each].physicalFunction && rootPortOf(host, each) == port) {
+      const auto packets = packetsIn(root, host.functions[each]);
+      possible = std::min(possible, packets ? packets->payloadSupported : possible);
+    }
+  }
+  return verify::HostPackets{*own, possible};
+}
 
 HostObserver::HostObserver(Session& session, const DomainDescription& domain,
                            std::map<std::string, verify::WantedInGuest> wanted)
@@ -128,6 +161,7 @@ verify::HostSide HostObserver::of(const Lease& lease) const {
     const auto index = static_cast<std::size_t>(pf - topology_.functions.data());
     side.link = narrowestLink(topology_, index, false);
     side.portRate = portRateOf(*pf);
+    side.packets = packetsOf(session_.root(), topology_, index);
   }
   return side;
 }

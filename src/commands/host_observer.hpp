@@ -1,11 +1,14 @@
 #pragma once
 
+#include <cstddef>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "command_session.hpp"
 #include "vfpass/guest_tree.hpp"
+#include "vfpass/host/root.hpp"
 #include "vfpass/lease.hpp"
 #include "vfpass/topology.hpp"
 #include "vfpass/verify/host_side.hpp"
@@ -16,6 +19,11 @@ namespace vfpass::commands {
 /// from the PF of every leased VF. `machine` is the running domain's. Pure.
 std::vector<verify::LeasedGpu> leasedGpus(const std::vector<Lease>& leases,
                                           const GuestMachine& machine, const Topology& host);
+
+/// The sizes of a PF's packets, and the largest payload that it and all functions below its root
+/// port support. `pf`: index in the topology. nullopt if its configuration space cannot be read.
+std::optional<verify::HostPackets> packetsOf(const host::Root& root, const Topology& host,
+                                             std::size_t pf);
 
 /// The host's view of the devices of one running domain, for verify. The PCI tree is read once;
 /// drivers and holders are read again for each call of of().

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "judge_network.hpp"
+#include "judge_packets.hpp"
 #include "vfpass/agent/confinement.hpp"
 
 namespace vfpass::verify {
@@ -105,6 +106,9 @@ DeviceVerdict judgeEntry(const Lease& lease, const GuestView& view, const HostSi
     const HostSide side = host == nullptr ? HostSide{} : *host;
     append(judgeNetworkSettings(lease.entry, *verdict.port, view,
                                 {side.guestMtu, side.gidIndex, side.guestAddress}));
+    if (const auto packets = judgePackets(lease, verdict.port->pci, view, side)) {
+      verdict.findings.push_back(*packets);
+    }
   }
   return verdict;
 }

@@ -116,10 +116,33 @@ GuestPath readPath(const std::string& text) {
   return path;
 }
 
+std::optional<PciePackets> readPackets(const JsonReader& json) {
+  constexpr unsigned largest = 4096;
+  const auto payload = json["max_payload"].numberOrNone<unsigned>(largest);
+  const auto supported = json["max_payload_supported"].numberOrNone<unsigned>(largest);
+  const auto readRequest = json["max_read_request"].numberOrNone<unsigned>(largest);
+  return payload && supported && readRequest
+             ? std::optional(PciePackets{*payload, *supported, *readRequest})
+             : std::nullopt;
+}
+
 // The CUDA driver reports 1 for true.
 std::optional<bool> isOne(const JsonReader& value) {
   const Json& json = value.json();
   return json.is_number_integer() ? std::optional(json == 1) : std::nullopt;
+}
+
+std::vector<GuestBar> readBars(const JsonReader& json) {
+  constexpr std::size_t most = 6;
+  std::vector<GuestBar> bars;
+  for (const JsonReader& each : json.listOrEmpty()) {
+    const auto number = each["number"].numberOrNone<int>(most - 1);
+    const auto assigned = each["assigned"].flagOrNone();
+    if (number && assigned && bars.size() < most) {
+      bars.push_back({*number, each["bytes"].numberOr(0), *assigned});
+    }
+  }
+  return bars;
 }
 
 void readGpus(const JsonReader& document, GuestView& view) {
@@ -135,7 +158,9 @@ void readGpus(const JsonReader& document, GuestView& view) {
     view.gpus.push_back({each["name"].textOr(""), each["pci"].textOr(""),
                          isOne(each["dma_buf_supported"]).value_or(false),
                          smallNumber(each["index"]), isOne(each["gpudirect_rdma_supported"]),
-                         mig["enabled"].flagOr(false), smallNumber(mig["instances"])});
+                         mig["enabled"].flagOr(false), smallNumber(mig["instances"]),
+                         each["memory_bytes"].numberOrNone<std::uint64_t>(),
+                         readBars(each["bars"])});
   }
   for (const JsonReader& each : document["distances"].listOrEmpty()) {
     view.distances.push_back(
@@ -197,9 +222,9 @@ GuestView readGuestView(const Json& json) {
       view.functions.push_back(std::move(path));
     }
     const JsonReader ats = each["ats"];
-    view.services[each["address"].textOr("")] = {each["acs"]["present"].flagOrNone(),
-                                                 ats["present"].flagOrNone(),
-                                                 ats["enabled"].flagOr(false)};
+    view.services[each["address"].textOr("")] = {
+        each["acs"]["present"].flagOrNone(), ats["present"].flagOrNone(),
+        ats["enabled"].flagOr(false), readPackets(each["express"])};
   }
   // RDMA libraries and devices.
   const JsonReader rdma = document["rdma"];

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "vfpass/base/pci_capability.hpp"
 #include "vfpass/cuda_problem.hpp"
 #include "vfpass/pci_address.hpp"
 
@@ -57,6 +58,13 @@ struct GuestRdmaDevice {
   std::vector<GuestPort> ports;
 };
 
+/// A base address register that exists.
+struct GuestBar {
+  int number = 0;
+  std::uint64_t bytes = 0;  ///< 0: unknown, the guest's kernel found no space for it
+  bool assigned = false;
+};
+
 struct GuestGpu {
   std::string name;  ///< empty: no driver reports it, only PCI
   std::string pci;
@@ -65,6 +73,8 @@ struct GuestGpu {
   std::optional<bool> gpuDirect;    ///< GPUDirect RDMA; nullopt: the driver does not say
   bool mig = false;                 ///< MIG is enabled
   std::optional<int> migInstances;  ///< nullopt: the GPU has no MIG, or NVML does not tell
+  std::optional<std::uint64_t> memoryBytes = {};  ///< as CUDA reports it
+  std::vector<GuestBar> bars = {};                ///< at most 6; empty: an older probe
 };
 
 /// The distance between a network function and a GPU in the guest.
@@ -79,6 +89,7 @@ struct GuestPciServices {
   std::optional<bool> acs;  ///< has the capability; nullopt: cannot be read
   std::optional<bool> ats;
   bool atsEnabled = false;
+  std::optional<PciePackets> packets = {};  ///< nullopt: not reported
 };
 
 /// A PCI function; IDs that the guest does not report are 0.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "judge_gpu_bar.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::verify {
@@ -185,10 +186,15 @@ std::vector<Finding> judgeGpus(const GuestView& view, bool wanted,
     return {{"gpu", "", Outcome::failed, "a GPU in the guest", "none",
              "list it under gpus: in the mapping, then run vfpass attach"}};
   }
-  if (const auto failed = judgeCuda(view, nvlink)) {
-    return {*failed};
+  std::vector<Finding> findings;
+  if (const auto bars = judgeGpuBars(view)) {
+    findings.push_back(*bars);
   }
-  std::vector<Finding> findings{{"gpu-driver", "", Outcome::passed, "libcuda", "found", ""}};
+  if (const auto failed = judgeCuda(view, nvlink)) {
+    findings.push_back(*failed);
+    return findings;
+  }
+  findings.push_back({"gpu-driver", "", Outcome::passed, "libcuda", "found", ""});
   // GPUs that other devices cannot access as usual. The last finding has failed if RDMA is
   // impossible with every GPU that CUDA can use.
   for (const auto& limit : {judgeMig(view), judgeGpuDirect(view)}) {

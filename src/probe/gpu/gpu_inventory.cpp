@@ -100,10 +100,17 @@ class Nvml {
 /// Size of NVIDIA's BAR1, the window through which other devices access the GPU's memory. It is the
 /// GPU's second BAR; since Hopper the first one also takes two of the six registers.
 std::uint64_t memoryWindow(const PciFunction& function) {
-  std::vector<std::uint64_t> used;
-  std::ranges::copy_if(function.bars, std::back_inserter(used),
-                       [](std::uint64_t size) { return size != 0; });
-  return used.size() > 1 ? used[1] : 0;
+  const auto found = std::ranges::find_if(
+      function.bars, [](const PciBar& bar) { return bar.number == 1 || bar.number == 2; });
+  return found == function.bars.end() ? 0 : found->bytes;
+}
+
+Json barsOf(const PciFunction& function) {
+  Json bars = Json::array();
+  for (const PciBar& bar : function.bars) {
+    bars.push_back({{"number", bar.number}, {"bytes", bar.bytes}, {"assigned", bar.assigned}});
+  }
+  return bars;
 }
 
 Json attributeOf(const CudaDriver& driver, CudaDevice device, CudaAttribute attribute) {
@@ -223,6 +230,7 @@ Json gpuInventory(const std::vector<PciFunction>& functions, const GpuSurroundin
     }
     (*known)["driver"] = function.driver;
     (*known)["bar1_bytes"] = memoryWindow(function);
+    (*known)["bars"] = barsOf(function);
     for (const MigState& state : surroundings.mig) {
       if (sameFunction(function.address, state.pci)) {
         (*known)["mig"] = {{"enabled", state.enabled}, {"instances", state.instances}};

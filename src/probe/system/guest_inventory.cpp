@@ -42,6 +42,11 @@ Json toJson(const PciFunction& function) {
               {"vendor", function.vendor},     {"device", function.device},
               {"driver", function.driver},     {"path", function.path},
               {"numa_node", function.numaNode}};
+  if (const auto packets = findPciePackets(function.config)) {
+    result["express"] = {{"max_payload", packets->payload},
+                         {"max_payload_supported", packets->payloadSupported},
+                         {"max_read_request", packets->readRequest}};
+  }
   result["acs"] = capability(function, accessControlServices);
   result["ats"] = capability(function, addressTranslationServices);
   if (result["ats"].contains("control")) {

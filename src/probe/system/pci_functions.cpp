@@ -4,6 +4,7 @@
 #include <charconv>
 #include <sstream>
 
+#include "vfpass/base/pci_capability.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::probe {
@@ -15,21 +16,43 @@ std::uint64_t hexNumber(std::string_view text) {
   return parseNumber(text.starts_with("0x") ? text.substr(2) : text, 16).value_or(0);
 }
 
-/// A line of `resource` is: first address, last address, flags. The first six lines are BARs.
-std::vector<std::uint64_t> barSizes(const std::string& resource) {
+constexpr std::size_t firstBar = 0x10;  // in the configuration space
+
+/// Whether the register exists, which its type bits tell even if it has no address: bit 0 for I/O,
+/// bits 2 and 3 for 64 bits and prefetchable memory. Others look like an unused one then.
+bool existsInConfig(const std::string& config, std::size_t number) {
+  const auto low = configWord(config, firstBar + 4 * number);
+  return low && (*low & 0xfU) != 0;
+}
+
+bool is64Bit(const std::string& config, std::size_t number) {
+  constexpr unsigned typeMask = 0x7;  // memory, 64 bits
+  const auto low = configWord(config, firstBar + 4 * number);
+  return low && (*low & typeMask) == 0x4;
+}
+
+/// A line of `resource` is: first address, last address, flags. The first six lines are BARs. A BAR
+/// without space has no address there, and in many kernels no size either (reset_resource() in
+/// drivers/pci/setup-bus.c).
+std::vector<PciBar> readBars(const std::string& resource, const std::string& config) {
   constexpr std::size_t barCount = 6;
-  std::vector<std::uint64_t> sizes;
-  for (const std::string& line : splitLines(resource)) {
-    std::istringstream words(line);
+  std::vector<PciBar> bars;
+  const auto lines = splitLines(resource);
+  for (std::size_t number = 0; number < std::min(lines.size(), barCount); ++number) {
+    std::istringstream words(lines[number]);
     std::string first;
     std::string last;
-    if (sizes.size() == barCount || !(words >> first >> last)) {
+    if (!(words >> first >> last)) {
       break;
     }
+    const std::uint64_t begin = hexNumber(first);
     const std::uint64_t end = hexNumber(last);
-    sizes.push_back(end == 0 ? 0 : end - hexNumber(first) + 1);
+    if (end != 0 || existsInConfig(config, number)) {
+      bars.push_back({number, end == 0 ? 0 : end - begin + 1, begin != 0});
+    }
+    number += is64Bit(config, number) ? 1U : 0U;
   }
-  return sizes;
+  return bars;
 }
 
 PciFunction readFunction(const SysfsReader& sysfs, const std::string& address) {
@@ -44,8 +67,8 @@ PciFunction readFunction(const SysfsReader& sysfs, const std::string& address) {
   function.path = sysfs.resolved(folder);
   const std::string node = sysfs.textOrEmpty(folder + "/numa_node");
   std::from_chars(node.data(), node.data() + node.size(), function.numaNode);
-  function.bars = barSizes(sysfs.textOrEmpty(folder + "/resource"));
   function.config = sysfs.bytes(folder + "/config", wholeSpace);
+  function.bars = readBars(sysfs.textOrEmpty(folder + "/resource"), function.config);
   return function;
 }
 

@@ -8,6 +8,13 @@
 
 namespace vfpass::probe {
 
+/// One base address register, with the one above it if it is 64 bits wide.
+struct PciBar {
+  std::size_t number = 0;
+  std::uint64_t bytes = 0;  ///< 0: the kernel dropped it, because it found no space for it
+  bool assigned = false;    ///< has an address
+};
+
 /// One PCI function as the guest sees it.
 struct PciFunction {
   std::string address;  ///< `0000:05:00.0`
@@ -17,8 +24,8 @@ struct PciFunction {
   std::string driver;  ///< empty: none
   std::string path;    ///< its place in the tree, below /sys/devices
   int numaNode = -1;
-  std::vector<std::uint64_t> bars;  ///< sizes in bytes by BAR number; 0 if unused
-  std::string config;               ///< configuration space, as far as it is readable
+  std::vector<PciBar> bars;  ///< the used ones
+  std::string config;        ///< configuration space, as far as it is readable
 
   [[nodiscard]] bool isNetwork() const { return deviceClass >> 16U == 0x02; }
   [[nodiscard]] bool isGpu() const { return deviceClass >> 16U == 0x03 && vendor == 0x10de; }

@@ -92,5 +92,18 @@ TEST(ExtendedSpace, IsLongerThanWhatAConventionalDeviceHas) {
   EXPECT_TRUE(hasExtendedSpace(std::string(4096, '\0')));
 }
 
+TEST(FindPciePackets, ReadsSizesInBytes) {
+  std::string config = configWith({0x01, pciExpress});
+  EXPECT_EQ(findPciePackets(config), (PciePackets{128, 128, 128}));
+  put(config, 0x48 + 4, 0x0002);
+  put(config, 0x48 + 8, 0x5930);
+  EXPECT_EQ(findPciePackets(config), (PciePackets{256, 512, 4096}));
+  put(config, 0x48 + 8, 0x7930);
+  EXPECT_EQ(findPciePackets(config), std::nullopt) << "a reserved size";
+  EXPECT_EQ(findPciePackets(configWith({0x01})), std::nullopt);
+  EXPECT_EQ(findPciePackets(std::string_view(config).substr(0, 0x50)), std::nullopt);
+  EXPECT_EQ(findPciePackets(""), std::nullopt);
+}
+
 }  // namespace
 }  // namespace vfpass

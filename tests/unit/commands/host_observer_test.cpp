@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "host_observer.hpp"
+#include "hosts/sysfs_tree.hpp"
 #include "hosts/topology_builder.hpp"
 
 namespace vfpass::commands {
@@ -69,6 +70,52 @@ TEST_F(LeasedGpusTest, LeavesOutFunctionsThatAreNoGpuOrNotRunning) {
   leases[0].state = LeaseState::reserved;
   leases[1].device = leases[1].pf = at("0000:01:00.0");
   EXPECT_THAT(leasedGpus(leases, machine, builder.topology), IsEmpty());
+}
+
+/// A NIC and a GPU below one root port, and a GPU elsewhere.
+class PacketsOfTest : public testing::Test {
+ protected:
+  PacketsOfTest() {
+    functions.resize(4);
+    const char* paths[] = {"a", "a/nic", "a/gpu", "b"};
+    for (std::size_t i = 0; i < functions.size(); ++i) {
+      functions[i].path = paths[i];
+    }
+    functions[1].parent = functions[2].parent = 0;
+  }
+
+  // The PCI Express capability at 0x40 with the device capabilities and the device control.
+  void config(std::size_t function, int supported, const char* control) {
+    std::string bytes(256, '\0');
+    bytes[0x06] = 0x10;
+    bytes[0x34] = 0x40;
+    bytes[0x40] = 0x10;
+    bytes[0x44] = static_cast<char>(supported);
+    bytes.replace(0x48, 2, control, 2);
+    tree.file("sys/devices/" + functions[function].path + "/config", bytes);
+  }
+  [[nodiscard]] std::optional<verify::HostPackets> read() const {
+    return packetsOf(host::Root(tree.path()), topology, 1);
+  }
+
+  hosts::SysfsTree tree;
+  Topology topology;
+  std::vector<Device>& functions = topology.functions;
+};
+
+TEST_F(PacketsOfTest, PayloadIsWhatAllBelowTheRootPortSupport) {
+  EXPECT_FALSE(read());
+  config(1, 2, "\x20\x59");
+  EXPECT_EQ(read()->pf, (PciePackets{256, 512, 4096}));
+  EXPECT_EQ(read()->payloadPossible, 512U);
+  config(3, 0, "\0\0");
+  EXPECT_EQ(read()->payloadPossible, 512U) << "elsewhere";
+  config(2, 1, "\x20\x29");
+  EXPECT_EQ(read()->payloadPossible, 256U);
+  functions[2].physicalFunction = at("0000:01:00.0");
+  EXPECT_EQ(read()->payloadPossible, 512U) << "VFs do not count";
+  config(0, 0, "\0\0");
+  EXPECT_EQ(read()->payloadPossible, 128U);
 }
 
 }  // namespace

@@ -122,6 +122,21 @@ TEST_F(InventoryTest, ReadsNcclsGidIndexAsNcclDoes) {
   }
 }
 
+TEST_F(InventoryTest, ReadsSizesOfPackets) {
+  std::string config(256, '\0');
+  config[0x06] = 0x10;
+  config[0x34] = 0x40;
+  config[0x40] = 0x10;
+  config[0x44] = 0x02;
+  config.replace(0x48, 2, "\x30\x59");
+  tree.file(folder("0000:03:00.0") + "/config", config);
+  const Json functions = readInventory(SysfsReader(tree.path())).at("pci");
+  EXPECT_EQ(functions.at(0).at("express"),
+            Json::parse(R"({"max_payload": 256, "max_payload_supported": 512,
+                            "max_read_request": 4096})"));
+  EXPECT_FALSE(functions.at(1).contains("express"));
+}
+
 TEST_F(InventoryTest, BoundsCounters) {
   for (int number = 0; number < 300; ++number) {
     tree.file("sys/class/infiniband/mlx5_0/ports/1/counters/c" + std::to_string(number), "1\n");
@@ -136,6 +151,27 @@ TEST_F(InventoryTest, FindsBar1OfHopperGpu) {
             "0x0000006000000000 0x0000007fffffffff 0x000000000014220c\n");
   const Json inventory = readInventory(SysfsReader(tree.path()));
   EXPECT_EQ(inventory.at("gpus").at("devices").at(0).at("bar1_bytes"), 137438953472);
+}
+
+TEST_F(InventoryTest, FindsBarsWithoutAddress) {
+  const auto bars = [this](const std::string& resource, const std::string& registers) {
+    tree.file(folder("0000:04:00.0") + "/resource", resource);
+    tree.file(folder("0000:04:00.0") + "/config", std::string(16, '\0') + registers);
+    return readInventory(SysfsReader(tree.path())).at("gpus").at("devices").at(0).at("bars");
+  };
+  const std::string none = "0x0000000000000000 0x0000000000000000 0x0000000000000000\n";
+  // 64 bits wide and prefetchable, without an address.
+  const std::string wide = std::string("\x0c\0\0\0\0\0\0\0", 8);
+  EXPECT_EQ(bars("0x0000000080000000 0x0000000080ffffff 0x0000000000040200\n" + none + none,
+                 std::string("\0\0\0\x80", 4) + wide),
+            Json::parse(R"([{"number": 0, "bytes": 16777216, "assigned": true},
+                            {"number": 1, "bytes": 0, "assigned": false}])"));
+  EXPECT_EQ(bars(none + none + none + none, wide + wide),
+            Json::parse(R"([{"number": 0, "bytes": 0, "assigned": false},
+                            {"number": 2, "bytes": 0, "assigned": false}])"));
+  EXPECT_EQ(bars(none + "0x0000000000000000 0x0000001fffffffff 0x000000002014220c\n", ""),
+            Json::parse(R"([{"number": 1, "bytes": 137438953472, "assigned": false}])"));
+  EXPECT_EQ(bars("nonsense\n", "\x0c"), Json::array());
 }
 
 TEST(Inventory, IsEmptyForEmptyTree) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "vfpass/base/pci_capability.hpp"
 #include "vfpass/inventory.hpp"
 #include "vfpass/lease.hpp"
 #include "vfpass/pci_address.hpp"
@@ -30,6 +31,13 @@ struct DeviceHold {
   std::string holder;         ///< process that has the VFIO device open; empty: none visible
 };
 
+/// Sizes of packets of a VF's PF, as the host reads them.
+struct HostPackets {
+  PciePackets pf;
+  /// The largest payload that all functions below the PF's root port, and the port itself, support.
+  unsigned payloadPossible = 0;
+};
+
 /// What the mapping wants in the guest of one entry's VF.
 struct WantedInGuest {
   std::optional<unsigned> mtu;
@@ -50,6 +58,7 @@ struct HostSide {
   /// Empty: unknown.
   std::vector<PciAddress> guestPath = {};
   std::optional<unsigned> gidIndex = {};  ///< NCCL's GID index, from the mapping
+  std::optional<HostPackets> packets = {};  ///< nullopt: not readable
   std::string guestAddress = {};          ///< the VF's IP address, from the mapping; empty: none
 };
 

@@ -1,0 +1,86 @@
+#include "judge_packets.hpp"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "vfpass/base/text.hpp"
+
+namespace vfpass::verify {
+namespace {
+
+constexpr std::uint16_t mellanox = 0x15b3;
+// NVIDIA sets this size in its performance reports of DPDK and in its example of GPUDirect RDMA
+// (github.com/NVIDIA/l2fwd-nv): with small requests, their number limits the data on its way.
+constexpr unsigned wantedReadRequest = 4096;
+
+std::string payloadOf(const PciePackets& packets) {
+  return "MaxPayload " + std::to_string(packets.payload);
+}
+
+const PciePackets* packetsAt(const GuestView& view, const std::string& address) {
+  const auto wanted = parsePciAddress(address);
+  const auto found = std::ranges::find_if(view.services, [&](const auto& each) {
+    return wanted && parsePciAddress(each.first) == wanted;
+  });
+  return found == view.services.end() || !found->second.packets ? nullptr : &*found->second.packets;
+}
+
+// vfio-pci emulates MaxPayload, and passes MaxReadReq of a whole function on to the hardware
+// (vfio_exp_config_write() in drivers/vfio/pci/vfio_pci_config.c).
+std::string seenByGuest(const std::string& nic, const GuestView& view) {
+  constexpr std::size_t mostGpus = 8;
+  std::vector<std::string> seen;
+  if (const PciePackets* own = packetsAt(view, nic); own != nullptr) {
+    seen.push_back("VF " + payloadOf(*own) + ", MaxReadReq that of the PF");
+  }
+  for (std::size_t i = 0; i < std::min(view.gpus.size(), mostGpus); ++i) {
+    const GuestGpu& gpu = view.gpus[i];
+    if (const PciePackets* packets = packetsAt(view, gpu.pci); packets != nullptr) {
+      seen.push_back("GPU " + gpu.pci + " MaxReadReq " + std::to_string(packets->readRequest) +
+                     ", " + payloadOf(*packets));
+    }
+  }
+  return seen.empty() ? "" : "in the guest: " + join(seen, "; ");
+}
+
+std::string seenByHostOf(const HostPackets& packets) {
+  return "PF: MaxReadReq " + std::to_string(packets.pf.readRequest) + ", " + payloadOf(packets.pf) +
+         " of " + std::to_string(packets.payloadPossible) + " possible";
+}
+
+std::string remedyOf(const Lease& lease, const HostPackets& packets, bool smallReads) {
+  std::vector<std::string> steps;
+  if (smallReads) {
+    steps.push_back("on the host, after each boot: setpci -s " + toString(lease.pf) +
+                    " CAP_EXP+8.w=5000:7000, which sets MaxReadReq to 4096");
+  }
+  if (packets.pf.payload < packets.payloadPossible) {
+    steps.emplace_back(
+        "set the maximum payload of PCI Express to Auto or to its largest value in the host's "
+        "firmware, or boot the host with pci=pcie_bus_safe");
+  }
+  return join(steps, "; ");
+}
+
+}  // namespace
+
+std::optional<Finding> judgePackets(const Lease& lease, const std::string& nic,
+                                    const GuestView& view, const HostSide& host) {
+  const std::string guest = seenByGuest(nic, view);
+  const std::string expected =
+      "the PF's MaxReadReq is 4096 and its MaxPayload the largest possible";
+  if (!host.packets) {
+    return guest.empty() ? std::nullopt
+                         : std::optional(Finding{"pcie-packets", lease.entry, Outcome::waived,
+                                                 expected, "PF: not readable; " + guest, ""});
+  }
+  const HostPackets& packets = *host.packets;
+  const bool smallReads = host.vendor == mellanox && packets.pf.readRequest < wantedReadRequest;
+  const std::string remedy = remedyOf(lease, packets, smallReads);
+  return seenByHost({"pcie-packets", lease.entry,
+                     remedy.empty() ? Outcome::passed : Outcome::warning, expected,
+                     seenByHostOf(packets) + (guest.empty() ? "" : "; " + guest), remedy});
+}
+
+}  // namespace vfpass::verify

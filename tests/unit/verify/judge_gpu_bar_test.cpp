@@ -1,0 +1,102 @@
+#include "judge_gpu_bar.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "judge_gpu.hpp"
+
+namespace vfpass::verify {
+namespace {
+
+using testing::HasSubstr;
+using Json = nlohmann::json;
+
+constexpr std::uint64_t gibibyte = std::uint64_t{1} << 30U;
+
+Json bar(int number, std::uint64_t bytes, bool assigned = true) {
+  return {{"number", number}, {"bytes", bytes}, {"assigned", assigned}};
+}
+
+Json gpu(const Json& bars, std::uint64_t memory = 80 * gibibyte) {
+  return {{"index", 0},
+          {"name", "NVIDIA H100"},
+          {"pci", "0000:05:00.0"},
+          {"bars", bars},
+          {"memory_bytes", memory},
+          {"dma_buf_supported", 1},
+          {"gpudirect_rdma_supported", 1}};
+}
+
+GuestView with(const Json& gpus) {
+  return readGuestView({{"gpus", {{"libcuda", {{"found", true}}}, {"devices", gpus}}}});
+}
+
+Finding judged(const Json& bars, std::uint64_t memory = 80 * gibibyte) {
+  return judgeGpuBars(with({gpu(bars, memory)})).value_or(Finding{});
+}
+
+TEST(JudgeGpuBarTest, PassesWhenBarHasAddressAndCoversMemory) {
+  const Finding hopper = judged({bar(0, 1 << 24), bar(2, 128 * gibibyte), bar(4, 1 << 25)});
+  EXPECT_EQ(hopper.key, "gpu-bar");
+  EXPECT_EQ(hopper.outcome, Outcome::passed);
+  EXPECT_EQ(hopper.seen, "0000:05:00.0 of 128 GiB");
+  EXPECT_EQ(judged({bar(0, 1 << 24), bar(1, 128 * gibibyte)}).outcome, Outcome::passed) << "older";
+}
+
+TEST(JudgeGpuBarTest, BarWithoutAddressFails) {
+  for (const std::uint64_t size : {std::uint64_t{0}, 128 * gibibyte}) {
+    const Finding found = judged({bar(0, 1 << 24), bar(2, size, false)});
+    EXPECT_EQ(found.outcome, Outcome::failed) << size;
+    EXPECT_THAT(found.seen, HasSubstr("0000:05:00.0: BAR1"));
+    EXPECT_THAT(found.seen, HasSubstr("has no address"));
+    EXPECT_THAT(found.remedy, HasSubstr("firmware-window"));
+  }
+}
+
+// CUDA then fails as well, and the cause comes first.
+TEST(JudgeGpuBarTest, ComesBeforeDriver) {
+  GuestView view = with({gpu({bar(2, 0, false)})});
+  view.cudaStatus = 3;
+  const auto findings = judgeGpus(view, true);
+  ASSERT_EQ(findings.size(), 2U);
+  EXPECT_EQ(findings[0].key, "gpu-bar");
+  EXPECT_EQ(findings[1].key, "gpu-driver");
+  EXPECT_EQ(judgeGpus(with({gpu({bar(2, 128 * gibibyte)})}), true).back().outcome, Outcome::passed);
+}
+
+TEST(JudgeGpuBarTest, SmallBarIsWarning) {
+  const Finding found = judged({bar(0, 1 << 24), bar(1, 1 << 28)}, 15 * gibibyte);
+  EXPECT_EQ(found.outcome, Outcome::warning);
+  EXPECT_EQ(found.seen,
+            "0000:05:00.0: BAR1 of 256 MiB for 15 GiB of memory: RDMA can register no more at one "
+            "time");
+  EXPECT_THAT(found.remedy, HasSubstr("Resizable BAR"));
+}
+
+TEST(JudgeGpuBarTest, MemoryOfSuperchipIsInLaterBar) {
+  EXPECT_EQ(judged({bar(0, 1 << 24), bar(2, gibibyte), bar(4, 128 * gibibyte)}).outcome,
+            Outcome::passed);
+}
+
+TEST(JudgeGpuBarTest, OneOfSeveralGpusFails) {
+  Json other = gpu({bar(2, 0, false)});
+  other["pci"] = "0000:06:00.0";
+  const auto found = judgeGpuBars(with({gpu({bar(2, 128 * gibibyte)}), other}));
+  EXPECT_EQ(found->outcome, Outcome::failed);
+  EXPECT_THAT(found->seen, testing::Not(HasSubstr("0000:05:00.0")));
+}
+
+TEST(JudgeGpuBarTest, UnknownHasNotPassed) {
+  EXPECT_FALSE(judgeGpuBars(with({gpu(Json::array())}))) << "an older probe";
+  EXPECT_FALSE(judgeGpuBars({}));
+  EXPECT_EQ(judged({bar(0, 1 << 24)}).outcome, Outcome::waived) << "an integrated GPU";
+  for (const Json& odd : {bar(7, 1), bar(-1, 1), Json("text"), Json({{"number", 1}})}) {
+    EXPECT_FALSE(judgeGpuBars(with({gpu({odd})}))) << odd;
+  }
+  EXPECT_TRUE(with({gpu(Json::array_t(99, bar(2, 1)))}).gpus[0].bars.size() == 6);
+}
+
+}  // namespace
+}  // namespace vfpass::verify

@@ -1,0 +1,76 @@
+#include "judge_packets.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace vfpass::verify {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+using Json = nlohmann::json;
+
+Json express(int payload, int readRequest) {
+  return {
+      {"max_payload", payload}, {"max_payload_supported", 512}, {"max_read_request", readRequest}};
+}
+
+// In a VF the register is reserved and reads as 128.
+GuestView guest(const Json& vf = express(256, 128)) {
+  return readGuestView({{"pci",
+                         {{{"address", "0000:01:00.0"}, {"express", vf}},
+                          {{"address", "0000:05:00.0"}, {"express", express(256, 512)}}}},
+                        {"gpus", {{"devices", {{{"pci", "00000000:05:00.0"}}}}}}});
+}
+
+Finding judged(unsigned readRequest, unsigned payload, unsigned possible = 512,
+               std::uint16_t vendor = 0x15b3) {
+  Lease lease;
+  lease.entry = "rail0";
+  lease.pf = *parsePciAddress("0000:3b:00.0");
+  HostSide host;
+  host.vendor = vendor;
+  host.packets = HostPackets{{payload, 512, readRequest}, possible};
+  return judgePackets(lease, "0000:01:00.0", guest(), host).value_or(Finding{});
+}
+
+TEST(JudgePacketsTest, ShowsBothSides) {
+  const Finding found = judged(4096, 512);
+  EXPECT_EQ(found.key, "pcie-packets");
+  EXPECT_EQ(found.outcome, Outcome::passed);
+  EXPECT_EQ(found.observer, Observer::host);
+  EXPECT_EQ(found.seen,
+            "PF: MaxReadReq 4096, MaxPayload 512 of 512 possible; in the guest: VF MaxPayload 256, "
+            "MaxReadReq that of the PF; GPU 00000000:05:00.0 MaxReadReq 512, MaxPayload 256");
+}
+
+TEST(JudgePacketsTest, SmallReadRequestsOfConnectxAreWarning) {
+  const Finding found = judged(512, 512);
+  EXPECT_EQ(found.outcome, Outcome::warning);
+  EXPECT_THAT(found.remedy, HasSubstr("setpci -s 0000:3b:00.0 CAP_EXP+8.w=5000:7000"));
+  EXPECT_THAT(found.remedy, Not(HasSubstr("pcie_bus_safe")));
+  EXPECT_EQ(judged(512, 512, 512, 0x8086).outcome, Outcome::passed) << "no source for others";
+}
+
+TEST(JudgePacketsTest, PayloadIsComparedWithWhatAllSupport) {
+  EXPECT_THAT(judged(4096, 256).remedy, HasSubstr("pcie_bus_safe"));
+  EXPECT_EQ(judged(4096, 256).outcome, Outcome::warning);
+  EXPECT_EQ(judged(4096, 256, 256).outcome, Outcome::passed);
+}
+
+TEST(JudgePacketsTest, UnknownHasNotPassed) {
+  const Lease lease;
+  EXPECT_EQ(judgePackets(lease, "0000:01:00.0", guest(), {})->outcome, Outcome::waived);
+  EXPECT_FALSE(judgePackets(lease, "0000:01:00.0", {}, {})) << "an older probe";
+  for (const Json& odd : {Json("text"), express(-1, 512), express(1 << 20, 512), Json(nullptr)}) {
+    EXPECT_FALSE(guest(odd).services.at("0000:01:00.0").packets) << odd;
+  }
+  GuestView many = guest();
+  many.gpus.resize(1000, many.gpus[0]);
+  EXPECT_LT(judgePackets(lease, "", many, {})->seen.size(), 1000U);
+}
+
+}  // namespace
+}  // namespace vfpass::verify
