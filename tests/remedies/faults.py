@@ -240,6 +240,8 @@ ELSEWHERE = {
     "mapped-devices": ("tests/cli/cases/doctor-device", "the remedy shows the devices that exist; which one to name is the user's choice"),
     "gpu-reset": ("tests/unit/doctor/gpu_test.cpp", "no setting gives a GPU a reset method"),
     "gpu-nvlink": ("tests/unit/doctor/gpu_test.cpp", "the mapping has to say how GPUs get their NVLink"),
+    "other-nics": ("tests/unit/doctor/ats_test.cpp", "it only says which checks do not apply"),
+    "vf-ats": ("tests/unit/doctor/ats_test.cpp", "the remedy shows the kernel's reason; its IOMMU driver enables ATS"),
     "qemu-version": ("tests/unit/doctor/daemon_test.cpp", "it only reports"),
     "netplan": ("tests/cli/remedies_test.py", "netplan itself changes its files"),
     "networkmanager-sriov": ("tests/cli/remedies_test.py", "nmcli changes its profiles"),
