@@ -2,6 +2,7 @@
 
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/network_xml.hpp"
+#include "vfpass/domain/qemu_claims.hpp"
 #include "vfpass/domain/seal.hpp"
 
 namespace vfpass::commands {
@@ -19,6 +20,10 @@ std::optional<domain::ParsedDomain> parseQuietly(Session& session, const DomainD
                                                  const DomainXml& xml, DomainSurvey& survey) {
   try {
     auto parsed = domain::parseDomain(xml);
+    if (const std::string doubt = domain::doubtAboutArguments(xml); !doubt.empty()) {
+      session.warn("domain " + printable(domain.name) +
+                   ": cannot tell which host devices its <qemu:commandline> uses: " + doubt);
+    }
     try {
       domain::requireKnownClaims(parsed);
     } catch (const Error& error) {  // the other claims count

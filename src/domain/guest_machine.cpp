@@ -4,6 +4,7 @@
 
 #include "our_elements.hpp"
 #include "pci_elements.hpp"
+#include "qemu_arguments.hpp"
 #include "vfpass/base/node_set.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/lease.hpp"
@@ -63,6 +64,7 @@ GuestMachine readGuestMachine(std::string_view xml) {
     return one.index < other.index;
   });
   readCells(document, machine);
+  addToMachine(readQemuArguments(document), machine);
   return machine;
 }
 

@@ -3,7 +3,10 @@
 #include "metadata.hpp"
 #include "our_elements.hpp"
 #include "pci_elements.hpp"
+#include "qemu_arguments.hpp"
 #include "vfpass/domain/domain_xml.hpp"
+#include "vfpass/domain/qemu_claims.hpp"
+#include "vfpass/qemu_arguments.hpp"
 #include "xml_source.hpp"
 
 namespace vfpass::domain {
@@ -42,6 +45,14 @@ void readDevice(pugi::xml_node device, ParsedDomain& parsed) {
                                  std::string(attributeText(device.child("teaming"), "type"))});
   }
   parsed.pciExpress |= isPciController(device) && attributeText(device, "model") == "pcie-root";
+}
+
+void readArguments(const Document& document, ParsedDomain& parsed) {
+  for (const QemuDevice& device : readQemuArguments(document).devices) {
+    if (const auto host = device.hostFunction()) {
+      parsed.claims.push_back({*host, std::string(argumentsAlias), PciAddress{}});
+    }
+  }
 }
 
 // Unreadable metadata must not make the whole domain unreadable: its claims still count, and other
@@ -108,6 +119,12 @@ std::optional<Uuid> leadingUuid(std::string_view xml) {
   return std::nullopt;
 }
 
+std::string doubtAboutArguments(std::string_view xml) {
+  return xml.find(argumentsElement) == std::string_view::npos
+             ? std::string()
+             : readQemuArguments(Document(xml)).doubt;
+}
+
 ParsedDomain parseDomain(std::string_view xml) {
   const Document document(xml);
   ParsedDomain parsed;
@@ -116,6 +133,7 @@ ParsedDomain parseDomain(std::string_view xml) {
   for (const auto device : document.devices()) {
     readDevice(device, parsed);
   }
+  readArguments(document, parsed);
   auto& macs = parsed.macAddresses;
   std::ranges::sort(macs);
   macs.erase(std::unique(macs.begin(), macs.end()), macs.end());

@@ -5,6 +5,7 @@
 
 #include "our_elements.hpp"
 #include "pci_elements.hpp"
+#include "qemu_arguments.hpp"
 #include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/domain/guest_machine.hpp"
 #include "vfpass/guest_tree.hpp"
@@ -60,6 +61,11 @@ GuestBus readGuestBus(const Document& document) {
       bus.usedSlots.insert(address->slot);
     } else if (address) {
       bus.usedIndexes.insert(address->bus);
+    }
+  }
+  for (const QemuDevice& device : readQemuArguments(document).devices) {
+    if (const auto place = rootBusPlace(device)) {
+      bus.usedSlots.insert(place->slot);
     }
   }
   if (bus.root == RootBus::none) {
@@ -164,6 +170,11 @@ Occupancy readOccupancy(std::string_view xml) {
   const Document document(xml);
   Occupancy occupancy;
   occupancy.machine = readGuestMachine(xml);
+  for (const QemuDevice& device : readQemuArguments(document).devices) {
+    if (const auto place = rootBusPlace(device)) {
+      occupancy.usedPlaces.insert(*place);
+    }
+  }
   for (const auto device : document.devices()) {
     const auto address = guestAddressOf(device);
     if (address) {

@@ -12,6 +12,7 @@
 #include "domain_edits.hpp"
 #include "our_elements.hpp"
 #include "pci_elements.hpp"
+#include "qemu_arguments.hpp"
 #include "remove_elements.hpp"
 #include "vfpass/base/node_set.hpp"
 #include "vfpass/base/text.hpp"
@@ -64,9 +65,11 @@ void addSet(std::string_view text, std::set<unsigned>& numbers) {
 
 std::size_t hostDeviceCount(const Document& document) {
   const auto devices = document.devices();
+  const auto arguments = readQemuArguments(document).devices;
   return static_cast<std::size_t>(
       std::count_if(devices.begin(), devices.end(),
-                    [](pugi::xml_node device) { return hostAddressElement(device).has_value(); }));
+                    [](pugi::xml_node device) { return hostAddressElement(device).has_value(); }) +
+      std::ranges::count_if(arguments, &QemuDevice::isVfio));
 }
 
 void readMachine(const Document& document, DomainFacts& facts) {
@@ -152,6 +155,7 @@ void readAddressSpace(const Document& document, DomainFacts& facts) {
 }
 
 void readCliques(const Document& document, DomainFacts& facts) {
+  facts.cliqueAliases = readQemuArguments(document).cliqueAliases;
   for (const auto device : document.domain().child("qemu:override").children("qemu:device")) {
     for (const auto property : device.child("qemu:frontend").children("qemu:property")) {
       if (attributeText(property, "name") == "x-nv-gpudirect-clique") {

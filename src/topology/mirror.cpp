@@ -228,11 +228,21 @@ std::optional<MirrorFault> machineFault(const GuestMachine& guest) {
                      "set `topology: flat` in its mapping, or define it with machine type q35"};
 }
 
+// Controllers of libvirt have lower indexes; those of `<qemu:commandline>` have these.
+constexpr unsigned ownIndexes = 256;
+
 // QEMU identifies ports by chassis and slot, and ports of vfpass use their index as chassis.
 std::optional<MirrorFault> chassisFault(const GuestMachine& guest, const Mirror& mirror) {
   for (const PciController& foreign : guest.controllers) {
     for (const GuestPlacement& placement : mirror.placements) {
       for (const GuestController& ours : placement.controllers) {
+        if (foreign.chassis == ours.index && foreign.index >= ownIndexes) {
+          return MirrorFault{"a port in <qemu:commandline> of domain " + printable(guest.domain) +
+                                 " has chassis " + std::to_string(ours.index) +
+                                 ", which the mirrored tree needs",
+                             "give that port another chassis, such as chassis=200, or set "
+                             "`topology: flat`"};
+        }
         if (foreign.chassis == ours.index) {
           return MirrorFault{
               "controller " + std::to_string(foreign.index) + " of domain " +

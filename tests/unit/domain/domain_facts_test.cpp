@@ -17,5 +17,14 @@ TEST(DomainFacts, CountsVcpusThatArePresentAtStart) {
   EXPECT_EQ(withVcpu("").onlineVcpus, 0U);
 }
 
+TEST(DomainFacts, ReadsDevicesOfQemusCommandLine) {
+  const auto facts = withVcpu(
+      "<qemu:commandline><qemu:arg value='-device'/><qemu:arg value='vfio-pci,host=01:00.0'/>"
+      "<qemu:arg value='-set'/><qemu:arg value='device.hostdev0.x-nv-gpudirect-clique=0'/>"
+      "<qemu:arg value='-set'/><qemu:arg value='device.hostdev1.rombar=0'/></qemu:commandline>");
+  EXPECT_EQ(facts.foreignDevices, 1U);
+  EXPECT_EQ(facts.cliqueAliases, std::set<std::string>{"hostdev0"});
+}
+
 }  // namespace
 }  // namespace vfpass::domain

@@ -23,6 +23,43 @@ TEST(GuestMachine, ReadsCellsAndTheirHostNodes) {
   EXPECT_THAT(machine.cells, ElementsAre(GuestCell{0, {1, 3}}, GuestCell{1, {}}));
 }
 
+std::string withDevices(const std::vector<std::string>& devices) {
+  std::string arguments;
+  for (const std::string& device : devices) {
+    arguments += "<qemu:arg value='-device'/><qemu:arg value='" + device + "'/>";
+  }
+  return "<domain><name>a</name><qemu:commandline>" + arguments +
+         "</qemu:commandline><devices><controller type='pci' index='0' model='pcie-root'/>"
+         "</devices></domain>";
+}
+
+TEST(GuestMachine, ReadsBusNumbersOfQemusCommandLine) {
+  const auto machine = readGuestMachine(withDevices(
+      {"pxb-pcie,id=pcie.1,bus_nr=0x80,bus=pcie.0,addr=0x10", "ioh3420,id=rp1,bus=pcie.1,chassis=1",
+       "x3130-upstream,id=up1,bus=rp1", "xio3130-downstream,id=dn1,bus=up1,chassis=2,slot=2",
+       "vfio-pci,host=0000:41:00.0,bus=dn1", "pxb,bus_nr=64", "pxb-pcie,bus_nr=0x100",
+       "pcie-root-port,id=rp2,bus=pcie.0,addr=11.3", "pcie-root-port,id=loop,bus=loop",
+       "virtio-rng-pci,addr=0x20", "virtio-rng-pci,bus=rp2,addr=0x0"}));
+  std::set<unsigned> numbers;
+  std::vector<PciAddress> bridges;
+  for (const PciController& controller : machine.controllers) {
+    if (controller.index == 0) {
+      continue;
+    }
+    EXPECT_GE(controller.index, 256U) << "no index of libvirt";
+    if (controller.chassis) {
+      EXPECT_EQ(controller.chassis, 1U) << "the other one has slot=2";
+    } else if (controller.busNumber) {
+      numbers.insert(*controller.busNumber);
+    } else {
+      bridges.push_back(controller.address.value());
+    }
+  }
+  EXPECT_EQ(numbers, (std::set<unsigned>{64, 65, 0x80, 0x81, 0x82, 0x83}));
+  EXPECT_THAT(bridges, ElementsAre(PciAddress{0, 0, 0x11, 3}, PciAddress{0, 0, 0x1f, 0}));
+  EXPECT_EQ(machine.others, (std::set<PciAddress>{{0, 0, 0x10, 0}, {0, 0, 0x11, 3}}));
+}
+
 TEST(GuestMachine, DistinguishesOurDevicesFromOthers) {
   const auto xml = readCase("libvirt-attached.xml");
   const auto machine = readGuestMachine(xml);

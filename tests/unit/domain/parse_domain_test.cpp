@@ -3,6 +3,7 @@
 
 #include "fake/seal_key.hpp"
 #include "support.hpp"
+#include "vfpass/domain/qemu_claims.hpp"
 #include "vfpass/domain/seal.hpp"
 #include "xml_source.hpp"
 
@@ -89,6 +90,56 @@ TEST(ParseDomain, ReportsUnreadableClaimAndKeepsTheOthers) {
     EXPECT_THAT(parsed.claims, testing::ElementsAre(Claim{{0, 2, 0, 0}, "", {}}));
     EXPECT_EQ(parsed.claimProblem, "<hostdev> without a valid host PCI address") << address;
     EXPECT_THROW(requireKnownClaims(parsed), Error);
+  }
+}
+
+std::string withArguments(const std::string& arguments) {
+  std::string xml = domainWith("<controller type='pci' index='0' model='pcie-root'/>");
+  xml.insert(xml.find("</domain>"), "<qemu:commandline>" + arguments + "</qemu:commandline>");
+  return xml;
+}
+
+std::string argument(const std::string& value) { return "<qemu:arg value='" + value + "'/>"; }
+
+std::string device(const std::string& value) { return argument("-device") + argument(value); }
+
+TEST(ParseDomain, ReadsDevicesOfQemusCommandLineAsClaims) {
+  const std::string xml = withArguments(
+      argument("-name") + argument("vfio-pci,host=0000:01:00.0") +
+      device("vfio-pci,host=0000:41:00.0,bus=dn1,x-nv-gpudirect-clique=0") +
+      device("host=41:0.1,id=a,,b,driver=vfio-pci") + argument("--device") +
+      argument("vfio-pci-nohotplug,sysfsdev=/sys/bus/pci/devices/0001:02:1f.7/") +
+      device(
+          "{&quot;driver&quot;: &quot;vfio-pci&quot;, &quot;host&quot;: &quot;0000:42:00.0&quot;,"
+          " &quot;multifunction&quot;: true}") +
+      device("virtio-net-pci,host=0000:43:00.0") +
+      device("vfio-pci,sysfsdev=/sys/bus/mdev/devices/4b20d080-1b54-4048-85b3-a6a62d165c01"));
+  const auto parsed = parseDomain(xml);
+  EXPECT_EQ(doubtAboutArguments(xml), "");
+  EXPECT_THAT(parsed.claims, testing::ElementsAre(Claim{{0, 0x41, 0, 0}, "qemu:commandline", {}},
+                                                  Claim{{0, 0x41, 0, 1}, "qemu:commandline", {}},
+                                                  Claim{{1, 2, 0x1f, 7}, "qemu:commandline", {}},
+                                                  Claim{{0, 0x42, 0, 0}, "qemu:commandline", {}}));
+  EXPECT_EQ(parsed.claimProblem, "");
+}
+
+TEST(ParseDomain, DoubtsArgumentsThatItCannotUnderstand) {
+  for (const auto& [arguments, doubt] : std::vector<std::pair<std::string, std::string>>{
+           {argument("-readconfig") + argument("/etc/qemu/devices.cfg"), "-readconfig"},
+           {device("vfio-pci,id=x"), "a device vfio-pci whose `host`"},
+           {device("vfio-pci,host=0000:41:00.8"), "a device vfio-pci whose `host`"},
+           {device("vfio-pci,host=zz:00.0"), "a device vfio-pci whose `host`"},
+           {device("vfio-pci,host=100:00.0"), "a device vfio-pci whose `host`"},
+           {device("vfio-pci,sysfsdev=/sys/class/net/eth5/device"),
+            "a device vfio-pci whose `host`"},
+           {device("{"), "a -device whose JSON cannot be read"},
+           {device("{&quot;a&quot;: [[[[[1]]]]]}"), "a -device whose JSON cannot be read"},
+           {repeated(device("vfio-pci,host=0000:41:00.0"), 5000), "more than 4096 devices"},
+       }) {
+    const std::string xml = withArguments(arguments + argument("-device"));
+    const std::string found = doubtAboutArguments(xml);
+    EXPECT_TRUE(found.starts_with(doubt)) << arguments << ": " << found;
+    EXPECT_NO_THROW(requireKnownClaims(parseDomain(xml)));
   }
 }
 

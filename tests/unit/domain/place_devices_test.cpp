@@ -35,6 +35,15 @@ TEST(PlaceDevices, FillsGapsInTheIndexesFirst) {
   EXPECT_EQ(placed[1].port->index, 4U);
 }
 
+TEST(PlaceDevices, AvoidsSlotsOfQemusCommandLine) {
+  std::string xml = express();
+  xml.insert(xml.find("<devices>"),
+             "<qemu:commandline><qemu:arg value='-device'/><qemu:arg "
+             "value='pxb-pcie,bus_nr=0x80,addr=0x2'/></qemu:commandline>");
+  EXPECT_EQ(placeDevices(express(), 1)[0].port->address.slot, 2);
+  EXPECT_EQ(placeDevices(xml, 1)[0].port->address.slot, 3);
+}
+
 TEST(PlaceDevices, SharesSlotsOnlyWhenNoneIsLeft) {
   const auto all = placeDevices(express(), 29);
   std::set<std::uint8_t> slots;

@@ -342,6 +342,22 @@ TEST(Mirror, RefusesTreeWithMorePortsThanBuses) {
   EXPECT_THROW(domain.attach(named(functions), 28), std::runtime_error);
 }
 
+TEST(Mirror, NumbersExpandersBelowThoseOfQemusCommandLine) {
+  const Topology host = testHost("two-sockets");
+  const auto functions = railsOf(host, 2);
+  std::string xml = testDomain(cellsFor(host, functions));
+  xml.insert(xml.find("</domain>"),
+             "  <qemu:commandline xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'>\n"
+             "    <qemu:arg value='-device'/>\n"
+             "    <qemu:arg value='pxb-pcie,id=pcie.1,bus_nr=0x80,bus=pcie.0'/>\n"
+             "  </qemu:commandline>\n");
+  MirroredDomain domain(host, xml);
+  domain.attach(named(functions));
+  for (const Lease& lease : domain.leases()) {
+    EXPECT_LT(lease.guest.controllers.front().busNumber, 0x80);
+  }
+}
+
 TEST(Mirror, NumbersExpandersAroundExistingExpanderBus) {
   const Topology host = testHost("two-sockets");
   const auto functions = railsOf(host, 2);
