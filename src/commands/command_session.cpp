@@ -121,6 +121,22 @@ Hypervisor& Session::hypervisor() {
   return *hypervisor_;
 }
 
+void Session::connectWithin(std::chrono::milliseconds timeout) {
+  if (hypervisor_) {
+    return;
+  }
+  auto connected =
+      callWithin(timeout, {}, [uri = options_.connect] { return libvirt::connect(uri); });
+  if (!connected) {
+    throw Error(
+        "libvirt did not answer within " +
+            std::to_string(std::chrono::duration_cast<std::chrono::seconds>(timeout).count()) +
+            " s",
+        "start its daemon: `systemctl start virtqemud` or `systemctl start libvirtd`");
+  }
+  hypervisor_ = std::move(*connected);
+}
+
 state::Database& Session::database() {
   const auto open = [this] {
     auto database = std::make_unique<state::Database>(

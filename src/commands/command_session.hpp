@@ -63,6 +63,8 @@ class Session {
   [[nodiscard]] host::Root root() const;
   host::SystemKernel& kernel();
   Hypervisor& hypervisor();
+  /// Connects to libvirt, if that is not done yet. Throws if it does not answer within `timeout`.
+  void connectWithin(std::chrono::milliseconds timeout);
   /// For commands that change something: creates the directory and the file.
   state::Database& database();
   /// For commands that only read. Never writes; a missing database has no leases.

@@ -69,11 +69,12 @@ void recordOutcome(Session& session, const PciAddress& address, const Outcome& o
 
 // Applies the policy, or with dryRun only plans it. Objections become failures in `entry`.
 Outcome runPolicy(Session& session, const PfPolicy& policy, const PciAddress& address,
-                  const HostApplyOptions& options) {
+                  const HostApplyOptions& options, DefinedUsers& definitions) {
+  auto users = definitions.ofRemoved(session.kernel().readPf(address), policy);  // without locks
   auto locks = options.dryRun
                    ? std::vector<state::FileLock>()
                    : state::lockPfs(session.options().runDirectory, {address}, deadlines::lock);
-  auto input = hostInput(session, session.kernel().readPf(address), policy);
+  auto input = hostInput(session, session.kernel().readPf(address), policy, std::move(users));
   input.allowDisruption = options.allowDisruption;
   const auto decision = plan::planHost(input);
   Outcome outcome;
@@ -95,11 +96,11 @@ Outcome runPolicy(Session& session, const PfPolicy& policy, const PciAddress& ad
 }
 
 Outcome applyPf(Session& session, const PfPolicy& policy, const PciAddress& address,
-                const HostApplyOptions& options) {
+                const HostApplyOptions& options, DefinedUsers& definitions) {
   Outcome outcome;
   session.operations().addPf(address);
   try {
-    outcome = runPolicy(session, policy, address, options);
+    outcome = runPolicy(session, policy, address, options, definitions);
   } catch (const Error& error) {
     session.operations().failed(error);
     outcome.entry.failures.push_back(commands::withRemedy(error));
@@ -114,12 +115,14 @@ Outcome applyPf(Session& session, const PfPolicy& policy, const PciAddress& addr
 }
 
 Outcome applyPolicy(Session& session, const PfPolicy& policy, const HostPolicy& all,
-                    const Inventory& inventory, const HostApplyOptions& options) {
+                    const Inventory& inventory, const HostApplyOptions& options,
+                    DefinedUsers& definitions) {
   if (!options.dryRun) {  // which has no entries
     session.operations().begin(events::Operation::hostApply);
   }
   try {
-    return applyPf(session, policy, commands::pfOf(policy, all, inventory).address, options);
+    return applyPf(session, policy, commands::pfOf(policy, all, inventory).address, options,
+                   definitions);
   } catch (const Error& error) {
     session.operations().failed(error);
     return {commands::failedEntry(policy, error), error.code()};
@@ -129,8 +132,9 @@ Outcome applyPolicy(Session& session, const PfPolicy& policy, const HostPolicy& 
 void applyPfs(Session& session, const HostPolicy& policy, const HostApplyOptions& options,
               report::HostReport& report, std::vector<ExitCode>& codes) {
   const Inventory inventory = policy.pfs.empty() ? Inventory{} : session.inventory();
+  DefinedUsers definitions(session);
   for (const auto& entry : policy.pfs) {
-    Outcome outcome = applyPolicy(session, entry, policy, inventory, options);
+    Outcome outcome = applyPolicy(session, entry, policy, inventory, options, definitions);
     report.pfs.push_back(std::move(outcome.entry));
     codes.push_back(outcome.code);
   }

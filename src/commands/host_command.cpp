@@ -11,15 +11,16 @@ namespace {
 
 // A PF matches its policy if `host apply` would not change it; objections are reported.
 void addDecision(Session& session, const PhysicalFunction& pf, const PfPolicy& policy,
-                 report::HostEntry& entry) {
-  const auto decision = plan::planHost(hostInput(session, pf, policy));
+                 DefinedUsers& users, report::HostEntry& entry) {
+  const auto decision = plan::planHost(hostInput(session, pf, policy, users.ofRemoved(pf, policy)));
   entry.differs = !decision.plan.steps.empty();
   for (const auto& objection : decision.objections) {
     entry.failures.push_back(commands::withRemedy(objection));
   }
 }
 
-report::HostEntry showPf(Session& session, const PhysicalFunction& pf, const HostPolicy& all) {
+report::HostEntry showPf(Session& session, const PhysicalFunction& pf, const HostPolicy& all,
+                         DefinedUsers& users) {
   const PfPolicy* policy = plan::policyOf(pf, all);
   PfSettings settings;
   std::vector<std::string> failures;
@@ -32,7 +33,7 @@ report::HostEntry showPf(Session& session, const PhysicalFunction& pf, const Hos
   entry.failures = std::move(failures);
   if (policy != nullptr && entry.failures.empty()) {
     try {
-      addDecision(session, pf, *policy, entry);
+      addDecision(session, pf, *policy, users, entry);
     } catch (const Error& error) {
       entry.failures.push_back(commands::withRemedy(error));
     }
@@ -44,8 +45,9 @@ report::HostEntry showPf(Session& session, const PhysicalFunction& pf, const Hos
 std::vector<report::HostEntry> showPfs(Session& session, const HostPolicy& policy) {
   const Inventory inventory = session.inventory();
   std::vector<report::HostEntry> entries;
+  DefinedUsers users(session);
   for (const auto& pf : inventory.pfs) {
-    entries.push_back(showPf(session, pf, policy));
+    entries.push_back(showPf(session, pf, policy, users));
   }
   for (const auto& entry : policy.pfs) {
     try {

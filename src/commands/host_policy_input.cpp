@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "vfpass/base/text.hpp"
+#include "vfpass/plan/other_owners.hpp"
 #include "vfpass/plan/select_pf.hpp"
 
 namespace vfpass::commands {
@@ -20,6 +21,9 @@ std::optional<std::string> textOf(const std::optional<Value>& value, Text text) 
 
 std::string numberText(unsigned number) { return std::to_string(number); }
 
+// At boot, `host apply` runs before libvirt's daemon, whose socket may accept connections already.
+constexpr std::chrono::seconds libvirtAnswer{10};
+
 std::vector<PciAddress> vfsOf(const PhysicalFunction& pf) {
   std::vector<PciAddress> addresses;
   std::ranges::transform(pf.vfs, std::back_inserter(addresses), &VirtualFunction::address);
@@ -32,13 +36,32 @@ std::string withRemedy(const plan::Objection& objection) {
   return withRemedy(Error(objection.message, objection.remedy));
 }
 
-plan::HostInput hostInput(Session& session, const PhysicalFunction& pf, const PfPolicy& policy) {
+std::vector<DeviceUser> DefinedUsers::ofRemoved(const PhysicalFunction& pf,
+                                                const PfPolicy& policy) {
+  if (policy.vfCount.value_or(pf.vfs.size()) >= pf.vfs.size()) {
+    return {};
+  }
+  if (!survey_) {
+    try {
+      session_.connectWithin(libvirtAnswer);
+      survey_ = surveyDomains(session_);
+    } catch (const Error& error) {
+      session_.warn("cannot check whether domains name VFs that are removed: " + withRemedy(error));
+      survey_.emplace();
+    }
+  }
+  return plan::definedUsers(pf, survey_->summaries, survey_->pools, session_.readLeases());
+}
+
+plan::HostInput hostInput(Session& session, const PhysicalFunction& pf, const PfPolicy& policy,
+                          std::vector<DeviceUser> users) {
   plan::HostInput input;
   input.pf = pf;
   input.settings = session.kernel().readPfSettings(pf.address);
   input.observable = isLive(session);
   input.policy = policy;
   input.leases = session.readLeases();
+  input.users = std::move(users);
   if (!pf.vfs.empty()) {
     input.holders = session.kernel().findHolders(vfsOf(pf));
   }

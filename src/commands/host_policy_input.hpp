@@ -1,6 +1,9 @@
 #pragma once
 
+#include <optional>
+
 #include "command_session.hpp"
+#include "survey_domains.hpp"
 #include "vfpass/plan/host_policy.hpp"
 #include "vfpass/plan/plan_soft_roce.hpp"
 #include "vfpass/report/host_report.hpp"
@@ -10,8 +13,25 @@ namespace vfpass::commands {
 /// An objection as one line, like withRemedy() of an Error.
 std::string withRemedy(const plan::Objection& objection);
 
-/// The input of planHost(), read now.
-plan::HostInput hostInput(Session& session, const PhysicalFunction& pf, const PfPolicy& policy);
+/// Finds the domains and networks whose definitions name VFs that a policy would remove. libvirt
+/// reads its definitions only once, and only if a policy removes VFs: `host apply` runs before
+/// libvirt at boot.
+class DefinedUsers {
+ public:
+  explicit DefinedUsers(Session& session) : session_(session) {}
+
+  /// Warns if libvirt does not respond; then there are none. The caller must hold none of our
+  /// locks.
+  std::vector<DeviceUser> ofRemoved(const PhysicalFunction& pf, const PfPolicy& policy);
+
+ private:
+  Session& session_;
+  std::optional<DomainSurvey> survey_;
+};
+
+/// The input of planHost(), read now. `users`: DefinedUsers::ofRemoved.
+plan::HostInput hostInput(Session& session, const PhysicalFunction& pf, const PfPolicy& policy,
+                          std::vector<DeviceUser> users);
 
 /// The input of planSoftRoce(), read now.
 plan::SoftRoceInput softRoceInput(Session& session);

@@ -1,8 +1,10 @@
 #include <algorithm>
 
 #include "commands.hpp"
+#include "survey_domains.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/inventory/read_inventory.hpp"
+#include "vfpass/plan/other_owners.hpp"
 #include "vfpass/report/inventory_report.hpp"
 
 namespace vfpass::commands {
@@ -32,6 +34,30 @@ void keepOnly(Inventory& inventory, const std::string& name) {
   }
 }
 
+// libvirt may be of another host, or not run: then the VFs are listed without these users. A
+// captured tree has its own libvirt only if the user names one.
+report::DefinedUsers definedUsers(Session& session, const Inventory& inventory,
+                                  const std::vector<Lease>& leases) {
+  const bool live = session.options().sysroot == "/";
+  const bool anyVf = std::ranges::any_of(
+      inventory.pfs, [](const PhysicalFunction& pf) { return !pf.vfs.empty(); });
+  if (!anyVf || (!live && session.options().connect.empty())) {
+    return std::nullopt;
+  }
+  try {
+    const DomainSurvey survey = surveyDomains(session);
+    std::vector<DeviceUser> users;
+    for (const PhysicalFunction& pf : inventory.pfs) {
+      std::ranges::move(plan::definedUsers(pf, survey.summaries, survey.pools, leases),
+                        std::back_inserter(users));
+    }
+    return users;
+  } catch (const Error& error) {
+    session.warn("cannot list the domains that use VFs: " + withRemedy(error));
+    return std::nullopt;
+  }
+}
+
 ExitCode listVfs(Session& session, const std::string& pf) {
   // The table shows neither users nor driver overrides of the VFs.
   // Neither do they have serial numbers, which only --pf can name.
@@ -44,7 +70,8 @@ ExitCode listVfs(Session& session, const std::string& pf) {
   // This host's leases do not apply to a captured tree.
   const bool live = session.options().sysroot == "/";
   const auto leases = live ? session.readLeases() : std::vector<Lease>();
-  report::writeVfs(session.out(), inventory, leases, session.style());
+  report::writeVfs(session.out(), inventory, leases, definedUsers(session, inventory, leases),
+                   session.style());
   return ExitCode::done;
 }
 

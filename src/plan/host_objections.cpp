@@ -160,6 +160,34 @@ void checkLeasedIndexes(const HostInput& input, unsigned count,
   }
 }
 
+// What the definitions of domains and networks say about VFs that would be gone, one phrase each.
+std::vector<std::string> usersOfRemoved(const HostInput& input, unsigned count) {
+  std::vector<std::string> users;
+  for (const VirtualFunction& vf : input.pf.vfs) {
+    for (const DeviceUser& user : input.users) {
+      if (vf.index >= count && user.device == vf.address &&
+          user.kind != DeviceUser::Kind::pfsNetwork) {
+        users.push_back(vfName(vf) + " is named by " +
+                        (user.kind == DeviceUser::Kind::domain ? "domain " : "libvirt network ") +
+                        printable(user.name));
+      }
+    }
+  }
+  return users;
+}
+
+// Such a domain does not run, or the VF has a holder. VFs below the count come back under their
+// address.
+void checkDefinedUsers(const HostInput& input, unsigned count, std::vector<Objection>& objections) {
+  const auto users = usersOfRemoved(input, count);
+  if (!users.empty()) {
+    objections.push_back({nameOf(input.pf) + ": cannot change to " + std::to_string(count) +
+                              " VFs: " + nameUsers(users),
+                          "raise virtual-function-count, or remove the VFs from these definitions "
+                          "(`virsh edit`, `virsh net-edit`)"});
+  }
+}
+
 // The remedies of all holders, without duplicates.
 std::string remedyFor(const HostInput& input) {
   std::vector<std::string> remedies;
@@ -215,6 +243,7 @@ std::vector<Objection> checkChanges(const HostInput& input, const HostChanges& c
           users));
     } else {
       checkLeasedIndexes(input, changes.count, objections);
+      checkDefinedUsers(input, changes.count, objections);
     }
   }
   if (changes.takesDown && !users.empty()) {

@@ -18,7 +18,8 @@ struct HostChanges {
 /// netdev settings without a netdev, or an eswitch mode that the driver does not report.
 std::vector<Objection> checkPolicy(const HostInput& input);
 
-/// Problems with the changes: users of VFs, leases that would lose their VF, unfinished operations.
+/// Problems with the changes: users of VFs, leases, domains and
+/// networks that would lose their VF, unfinished operations.
 std::vector<Objection> checkChanges(const HostInput& input, const HostChanges& changes);
 
 /// `PF 0000:3b:00.0 (ens1f0np0)`.

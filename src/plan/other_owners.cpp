@@ -4,6 +4,7 @@
 
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/qemu_arguments.hpp"
 
 namespace vfpass::plan {
 
@@ -15,6 +16,40 @@ const NetworkPool* findPool(const std::vector<NetworkPool>& pools, const PciAddr
            (!pfNetdev.empty() && std::ranges::find(netdevs, pfNetdev) != netdevs.end());
   });
   return found == pools.end() ? nullptr : &*found;
+}
+
+namespace {
+
+bool names(const DomainSummary& domain, const PciAddress& vf) {
+  return std::ranges::find(domain.claims, vf, &Claim::device) != domain.claims.end();
+}
+
+bool hasLease(const std::vector<Lease>& leases, const DomainSummary& domain, const PciAddress& vf) {
+  return std::ranges::any_of(leases, [&](const Lease& lease) {
+    return lease.device == vf && lease.domain == domain.uuid;
+  });
+}
+
+}  // namespace
+
+std::vector<DeviceUser> definedUsers(const PhysicalFunction& pf,
+                                     const std::vector<DomainSummary>& domains,
+                                     const std::vector<NetworkPool>& pools,
+                                     const std::vector<Lease>& leases) {
+  using Kind = DeviceUser::Kind;
+  std::vector<DeviceUser> users;
+  for (const VirtualFunction& vf : pf.vfs) {
+    for (const DomainSummary& domain : domains) {
+      if (names(domain, vf.address) && !hasLease(leases, domain, vf.address)) {
+        users.push_back({vf.address, Kind::domain, domain.name});
+      }
+    }
+    if (const NetworkPool* pool = findPool(pools, vf.address, pf.netdev())) {
+      const bool listed = std::ranges::find(pool->devices, vf.address) != pool->devices.end();
+      users.push_back({vf.address, listed ? Kind::network : Kind::pfsNetwork, pool->network});
+    }
+  }
+  return users;
 }
 
 void objectToPool(const AttachInput& input, const PciAddress& function, std::string_view pfNetdev,
@@ -42,14 +77,20 @@ void objectToClaims(const AttachInput& input, const PciAddress& address, const s
   for (const auto& domain : input.domains) {
     const bool own = domain.uuid == input.domain;
     // The persistent and the live XML may both name it.
-    const bool claims = std::ranges::any_of(domain.claims, [&](const auto& claim) {
-      return claim.device == address && !(own && isOurAlias(claim.alias));
+    const auto claim = std::ranges::find_if(domain.claims, [&](const auto& each) {
+      return each.device == address && !(own && isOurAlias(each.alias));
     });
-    if (claims && own) {
-      objections.push_back(
-          {toString(address) + " is claimed by a hostdev of this domain that vfpass did not create",
-           "remove that hostdev, or choose another " + kind});
-    } else if (claims) {
+    if (claim == domain.claims.end()) {
+      continue;
+    }
+    if (own) {
+      const bool byArguments = claim->alias == argumentsAlias;
+      const std::string what = byArguments ? "-device" : "hostdev";
+      objections.push_back({toString(address) + " is claimed by a " + what + " of this domain" +
+                                (byArguments ? " (<qemu:commandline>)" : "") +
+                                " that vfpass did not create",
+                            "remove that " + what + ", or choose another " + kind});
+    } else {
       objections.push_back({toString(address) + " is claimed by domain " + printable(domain.name),
                             "choose another " + kind + ", or remove the device from that domain"});
     }

@@ -109,6 +109,31 @@ Cell leaseCell(const Lease* lease) {
           lease->state == LeaseState::running ? Tint::good : Tint::none};
 }
 
+bool isDomain(const DeviceUser& user) { return user.kind == DeviceUser::Kind::domain; }
+
+std::vector<DeviceUser> usersOf(const VirtualFunction& vf, const DefinedUsers& users) {
+  std::vector<DeviceUser> found = users.value_or(std::vector<DeviceUser>());
+  std::erase_if(found, [&](const DeviceUser& user) { return user.device != vf.address; });
+  return found;
+}
+
+std::string usersText(const VirtualFunction& vf, const DefinedUsers& users) {
+  std::vector<std::string> names;
+  for (const DeviceUser& user : usersOf(vf, users)) {
+    names.push_back((isDomain(user) ? "domain " : "network ") + user.name);
+  }
+  return textOrNothing(join(names, ", "));
+}
+
+Json usersJson(const VirtualFunction& vf, const DefinedUsers& users) {
+  if (!users) {
+    return nullptr;
+  }
+  return listJson(usersOf(vf, users), [](const DeviceUser& user) -> Json {
+    return {{"kind", isDomain(user) ? "domain" : "network"}, {"name", user.name}};
+  });
+}
+
 // With very many VFs, the kernel's reply omits some: that is not a zero MAC.
 Cell addressCell(const PhysicalFunction& pf, const VirtualFunction& vf) {
   if (!vf.settingsReadable) {
@@ -143,7 +168,8 @@ Json peersJson(const VirtualFunction& vf) {
   return listJson(vf.groupPeers, [](const auto& peer) { return toString(peer.address); });
 }
 
-Json vfJson(const PhysicalFunction& pf, const VirtualFunction& vf, const Lease* lease) {
+Json vfJson(const PhysicalFunction& pf, const VirtualFunction& vf, const Lease* lease,
+            const DefinedUsers& users) {
   return {{"pf", toString(pf.address)},
           {"index", vf.index},
           {"address", toString(vf.address)},
@@ -158,7 +184,8 @@ Json vfJson(const PhysicalFunction& pf, const VirtualFunction& vf, const Lease* 
           {"vfio_user", textOrNull(vf.vfioUser)},
           {"settings_readable", vf.settingsReadable},
           {"settings", settingsJson(visibleSettings(vf))},
-          {"lease", leaseJson(lease)}};
+          {"lease", leaseJson(lease)},
+          {"used_by", usersJson(vf, users)}};
 }
 
 template <typename Visit>
@@ -170,11 +197,12 @@ void forEachVf(const Inventory& inventory, Visit visit) {
   }
 }
 
-void writeVfsJson(std::ostream& out, const Inventory& inventory, const std::vector<Lease>& leases) {
+void writeVfsJson(std::ostream& out, const Inventory& inventory, const std::vector<Lease>& leases,
+                  const DefinedUsers& users) {
   Json document = newDocument();
   document["vfs"] = Json::array();
   forEachVf(inventory, [&](const PhysicalFunction& pf, const VirtualFunction& vf) {
-    document["vfs"].push_back(vfJson(pf, vf, leaseOf(pf, vf, leases)));
+    document["vfs"].push_back(vfJson(pf, vf, leaseOf(pf, vf, leases), users));
   });
   writeDocument(out, document);
 }
@@ -198,16 +226,26 @@ void writePfs(std::ostream& out, const Inventory& inventory, const Style& style)
 }
 
 void writeVfs(std::ostream& out, const Inventory& inventory, const std::vector<Lease>& leases,
-              const Style& style) {
+              const DefinedUsers& users, const Style& style) {
   if (style.json) {
-    writeVfsJson(out, inventory, leases);
+    writeVfsJson(out, inventory, leases, users);
     return;
   }
-  Table table({"PF", "INDEX", "VF", "DRIVER", "GROUP", "NETDEV", "MAC OR GUID", "VLAN", "TRUST",
-               "SPOOF", "LINK", "LEASED TO"});
+  std::vector<std::string> headings{"PF",    "INDEX",  "VF",          "DRIVER",
+                                    "GROUP", "NETDEV", "MAC OR GUID", "VLAN",
+                                    "TRUST", "SPOOF",  "LINK",        "LEASED TO"};
+  const bool anyUser = users && !users->empty();
+  if (anyUser) {
+    headings.emplace_back("USED BY");
+  }
+  Table table(headings);
   bool any = false;
   forEachVf(inventory, [&](const PhysicalFunction& pf, const VirtualFunction& vf) {
-    table.add(vfRow(pf, vf, leaseOf(pf, vf, leases)));
+    auto row = vfRow(pf, vf, leaseOf(pf, vf, leases));
+    if (anyUser) {
+      row.emplace_back(usersText(vf, users));
+    }
+    table.add(row);
     any = true;
   });
   if (!any) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "fake/fake_kernel.hpp"
+#include "vfpass/plan/other_owners.hpp"
 
 namespace vfpass::plan {
 namespace {
@@ -99,6 +100,45 @@ TEST(HostPlan, KeepsAttributesOfRemainingVfs) {
   EXPECT_EQ(configure.vfs[1].settings.mac, input.pf.vfs[1].settings.mac);
   EXPECT_FALSE(configure.vfs[1].settings.vlan.has_value());
   EXPECT_THAT(configure.vfs[1].required, IsEmpty());
+}
+
+TEST(HostPlan, KeepsVfsThatDefinitionsName) {
+  HostInput input = inputWith(4);
+  input.policy.vfCount = 2;
+  input.users = {{input.pf.vfs[1].address, DeviceUser::Kind::domain, "kept"},
+                 {input.pf.vfs[2].address, DeviceUser::Kind::pfsNetwork, "any"},
+                 {input.pf.vfs[3].address, DeviceUser::Kind::domain, "hand0"}};
+  const Objection named = onlyObjection(input);
+  EXPECT_EQ(named.message,
+            "PF 0000:3b:00.0 (ens1f0np0): cannot change to 2 VFs: VF 3 (0000:3b:00.4) is named by "
+            "domain hand0");
+  EXPECT_THAT(named.remedy, HasSubstr("raise virtual-function-count"));
+  input.users[2].kind = DeviceUser::Kind::network;
+  EXPECT_THAT(onlyObjection(input).message, HasSubstr("libvirt network hand0"));
+  input.users.pop_back();
+  EXPECT_THAT(planHost(input).objections, IsEmpty());
+  input.policy.vfCount = 1;
+  EXPECT_THAT(onlyObjection(input).message, HasSubstr("VF 1 (0000:3b:00.2) is named by"));
+  input.policy.vfCount = 6;
+  EXPECT_THAT(planHost(input).objections, IsEmpty()) << "the VFs come back";
+}
+
+TEST(HostPlan, FindsUsersWithoutLeases) {
+  HostInput input = inputWith(3);
+  const auto addressOf = [&](unsigned index) { return input.pf.vfs[index].address; };
+  DomainSummary hand{{1}, "hand0", false, true, {{addressOf(0), "", {}}}, {}, {}};
+  DomainSummary leased{{2}, "train0", false, true, {{addressOf(1), "ua-vfpass-rail0", {}}}, {}, {}};
+  Lease lease = leaseOf(1);
+  lease.domain = leased.uuid;
+  lease.device = addressOf(1);
+  const NetworkPool pool{"pool", {addressOf(2)}, {}};
+  using Kind = DeviceUser::Kind;
+  EXPECT_THAT(definedUsers(input.pf, {hand, leased}, {pool}, {lease}),
+              ElementsAre(DeviceUser{addressOf(0), Kind::domain, "hand0"},
+                          DeviceUser{addressOf(2), Kind::network, "pool"}));
+  const NetworkPool whole{"whole", {}, {"ens1f0np0"}};
+  EXPECT_THAT(definedUsers(input.pf, {}, {whole}, {}),
+              testing::Each(testing::Field(&DeviceUser::kind, Kind::pfsNetwork)));
 }
 
 TEST(HostPlan, InverseOfRemovalRestoresAttributesOfAllVfs) {

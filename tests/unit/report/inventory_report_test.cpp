@@ -17,9 +17,9 @@ std::string pfs(const Inventory& inventory, const Style& style) {
   return out.str();
 }
 
-std::string vfs(const Inventory& inventory, const Style& style) {
+std::string vfs(const Inventory& inventory, const Style& style, const DefinedUsers& users = {}) {
   std::ostringstream out;
-  writeVfs(out, inventory, {samples::lease()}, style);
+  writeVfs(out, inventory, {samples::lease()}, users, style);
   return out.str();
 }
 
@@ -61,6 +61,22 @@ TEST(InventoryReport, MatchesLeasesByPfAndIndex) {
   EXPECT_EQ(document["vfs"][0]["lease"]["entry"], "rail0");
   EXPECT_TRUE(document["vfs"][1]["lease"].is_null());
   EXPECT_TRUE(document["vfs"][4]["lease"].is_null()) << "index 0 of another PF";
+}
+
+TEST(InventoryReport, NamesUsersOfVfsOnlyIfThereAreAny) {
+  const auto inventory = samples::inventory();
+  const auto& vf = inventory.pfs[0].vfs[1].address;
+  using Kind = DeviceUser::Kind;
+  const DefinedUsers users{{{vf, Kind::domain, "hand\xff"}, {vf, Kind::pfsNetwork, "pool"}}};
+  EXPECT_NE(vfs(inventory, {}, users).find("domain hand\\xff, network pool"), std::string::npos);
+  EXPECT_EQ(vfs(inventory, {}, DefinedUsers{std::in_place}).find("USED BY"), std::string::npos);
+  const std::string text = vfs(inventory, {.json = true}, users);
+  expectValid("vf-list", text);
+  const auto document = nlohmann::json::parse(text);
+  EXPECT_EQ(document["vfs"][0]["used_by"], nlohmann::json::array());
+  EXPECT_EQ(document["vfs"][1]["used_by"][1],
+            (nlohmann::json{{"kind", "network"}, {"name", "pool"}}));
+  EXPECT_TRUE(nlohmann::json::parse(vfs(inventory, {.json = true}))["vfs"][0]["used_by"].is_null());
 }
 
 TEST(InventoryReport, EscapesNamesThatAreNotUtf8) {

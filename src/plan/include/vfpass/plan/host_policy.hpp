@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "vfpass/device_user.hpp"
 #include "vfpass/holder.hpp"
 #include "vfpass/inventory.hpp"
 #include "vfpass/lease.hpp"
@@ -20,7 +21,10 @@ struct HostInput {
   PfPolicy policy;
   std::vector<Lease> leases;    ///< of all domains
   std::vector<Holder> holders;  ///< of the PF's VFs
-  std::vector<Plan> openWork;   ///< operations of other processes that have not ended
+  /// Domains and networks whose definitions name a VF of the PF (definedUsers); only needed if
+  /// the policy has fewer VFs than the PF.
+  std::vector<DeviceUser> users;
+  std::vector<Plan> openWork;  ///< operations of other processes that have not ended
   bool allowDisruption = false;
 };
 

@@ -4,7 +4,9 @@
 #include <string_view>
 #include <vector>
 
+#include "vfpass/device_user.hpp"
 #include "vfpass/domain_facts.hpp"
+#include "vfpass/inventory.hpp"
 #include "vfpass/plan/objection.hpp"
 #include "vfpass/plan/plan_attach.hpp"
 
@@ -14,6 +16,13 @@ namespace vfpass::plan {
 /// PF, empty if the function is not a VF.
 const NetworkPool* findPool(const std::vector<NetworkPool>& pools, const PciAddress& function,
                             std::string_view pfNetdev);
+
+/// The domains and networks whose definitions name VFs of this PF, by VF. A domain that has a lease
+/// of a VF is not listed for it.
+std::vector<DeviceUser> definedUsers(const PhysicalFunction& pf,
+                                     const std::vector<DomainSummary>& domains,
+                                     const std::vector<NetworkPool>& pools,
+                                     const std::vector<Lease>& leases);
 
 /// Adds an objection for each lease of another domain that includes the wanted device: a whole PF
 /// includes its VFs. `wanted.domain` is the VM; `alternative` begins the remedy, such as `choose

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <iosfwd>
+#include <optional>
 #include <vector>
 
+#include "vfpass/device_user.hpp"
 #include "vfpass/inventory.hpp"
 #include "vfpass/lease.hpp"
 #include "vfpass/report/table.hpp"
@@ -13,9 +15,12 @@ namespace vfpass::report {
 /// in JSON; `-` means none. JSON: docs/json/pf-list.schema.json.
 void writePfs(std::ostream& out, const Inventory& inventory, const Style& style);
 
-/// `vfpass vf list`: one row per VF of the inventory's PFs, with its lease. JSON:
-/// docs/json/vf-list.schema.json.
+/// Whom the definitions of domains and networks name as users of VFs; nullopt: unknown.
+using DefinedUsers = std::optional<std::vector<DeviceUser>>;
+
+/// `vfpass vf list`: one row per VF of the inventory's PFs, with its lease and its users. The text
+/// has a column for users only if there is any. JSON: docs/json/vf-list.schema.json.
 void writeVfs(std::ostream& out, const Inventory& inventory, const std::vector<Lease>& leases,
-              const Style& style);
+              const DefinedUsers& users, const Style& style);
 
 }  // namespace vfpass::report
