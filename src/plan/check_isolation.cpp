@@ -12,6 +12,8 @@ constexpr std::size_t longestName = 32;  // of an entry (mapping.schema.json)
 constexpr std::uint32_t bridgeBase = 0x06;
 // The class of NVSwitches, which have no bus below them.
 constexpr std::uint32_t otherBridge = 0x0680;
+// The class of a Direct NIC's DMA function (15b3:2100).
+constexpr std::uint32_t systemPeripheral = 0x0880;
 
 struct Kind {
   std::uint32_t code;  ///< base class and subclass
@@ -20,14 +22,15 @@ struct Kind {
 
 // Functions that accompany GPUs, named as in the PCI Code and ID Assignment Specification. 0c80 is
 // the USB Type-C controller (UCSI) of NVIDIA's cards.
-constexpr std::array<Kind, 8> kinds{{{0x0403, "audio"},
+constexpr std::array<Kind, 9> kinds{{{0x0403, "audio"},
                                      {0x0c03, "usb"},
                                      {0x0c80, "ucsi"},
                                      {0x0300, "gpu"},
                                      {0x0302, "gpu"},
                                      {0x0680, "nvswitch"},
                                      {0x0200, "nic"},
-                                     {0x0108, "nvme"}}};
+                                     {0x0108, "nvme"},
+                                     {systemPeripheral, "dma"}}};
 
 std::string kindOf(const GroupPeer& function) {
   const auto found = std::ranges::find(kinds, function.classCode >> 8U, &Kind::code);
@@ -51,6 +54,16 @@ bool isHarmless(const GroupPeer& peer) {
   return isPciBridge(peer.classCode) && (peer.driver.empty() || peer.driver == "pcieport");
 }
 
+// Its ports put a Direct NIC's DMA function into the group of its GPU, on purpose (rdma_topo of
+// rdma-core): setting them as for other devices would break it.
+bool isDirectNicOf(const Device& device, const std::vector<GroupPeer>& strangers) {
+  constexpr std::uint32_t displayBase = 0x03;
+  return device.classCode >> 16U == displayBase &&
+         std::ranges::all_of(strangers, [](const GroupPeer& peer) {
+           return peer.classCode >> 8U == systemPeripheral;
+         });
+}
+
 void checkGroup(const std::string& name, const Device& device, const DeviceTerms& terms,
                 std::vector<Objection>& objections) {
   auto strangers = device.groupPeers;
@@ -60,13 +73,14 @@ void checkGroup(const std::string& name, const Device& device, const DeviceTerms
   if (strangers.empty() || terms.allow.contains(Allowance::sharedIommuGroup)) {
     return;
   }
-  objections.push_back(
-      {name + " shares IOMMU group " + std::to_string(*device.iommuGroup) + " with " +
-           listAddresses(strangers) +
-           ": the guest could reach those devices without IOMMU protection",
-       companionRemedy(strangers, terms) +
-           "enable ACS on the bridges above (pci=config_acs=), or accept the risk with `allow: "
-           "[shared-iommu-group]`"});
+  objections.push_back({name + " shares IOMMU group " + std::to_string(*device.iommuGroup) +
+                            " with " + listAddresses(strangers) +
+                            ": the guest could reach those devices without IOMMU protection",
+                        companionRemedy(strangers, terms) +
+                            (isDirectNicOf(device, strangers)
+                                 ? ""
+                                 : "enable ACS on the bridges above (pci=config_acs=), or ") +
+                            "accept the risk with `allow: [shared-iommu-group]`"});
 }
 
 }  // namespace

@@ -49,6 +49,19 @@ TEST_P(IsolationTest, RefusesStrangersUnlessAllowed) {
   EXPECT_THAT(found(), IsEmpty());
 }
 
+// A GPU's Direct NIC (15b3:2100) is in its group on purpose.
+TEST_P(IsolationTest, AdvisesNoAcsAgainstDirectNic) {
+  device.classCode = 0x030200;
+  device.groupPeers = {{disk, 0x088000, "mlx5_ib"}};
+  terms.name = "gpu0";
+  ASSERT_THAT(found(), SizeIs(1));
+  EXPECT_THAT(found()[0].remedy, StartsWith("pass them to the same guest"));
+  EXPECT_THAT(found()[0].remedy, HasSubstr("{name: gpu0-dma, pci: \"0000:3b:00.0\"}"));
+  EXPECT_THAT(found()[0].remedy, testing::Not(HasSubstr("ACS")));
+  device.groupPeers.push_back({audio, 0x010802, "nvme"});
+  EXPECT_THAT(found()[0].remedy, HasSubstr("ACS"));
+}
+
 TEST_P(IsolationTest, RefusesDeviceWithoutGroupWhateverIsAllowed) {
   device.iommuGroup.reset();
   terms.allow = {Allowance::sharedIommuGroup, Allowance::unsafeInterrupts};
