@@ -103,6 +103,19 @@ std::string whyNotJudged(const View& view, const topology::Rail& rail,
              : "";
 }
 
+// A switch with one downstream port, as on some cards (AMD's 1002:1478 and 1479): no request can
+// turn in it, so it needs no ACS, which it often lacks.
+bool isOnlyPort(const View& view, std::size_t port) {
+  const Device& only = view.function(port);
+  return only.role == FunctionRole::downstreamPort && only.parent &&
+         std::ranges::count(view.topology().functions, only.parent, &Device::parent) == 1;
+}
+
+bool needsNoAcs(const View& view, std::size_t port) {
+  const std::string config = readConfig(view.root(), view.function(port));
+  return isOnlyPort(view, port) && hasExtendedSpace(config) && !acsOf(config);
+}
+
 // Only the port where requests from NIC to GPU turn, directly below the first bridge common to
 // both, forwards translated requests directly: in ports further down they go up in any case.
 RailRules rulesBySwitch(const View& view, const topology::Rail& rail) {
@@ -115,7 +128,7 @@ RailRules rulesBySwitch(const View& view, const topology::Rail& rail) {
   RailRules rules;
   rules.notJudged = whyNotJudged(view, rail, above);
   for (const std::size_t port : above) {
-    if (controlsAccess(view.function(port))) {
+    if (controlsAccess(view.function(port)) && !needsNoAcs(view, port)) {
       const bool turns = port == turn && canHaveAts(view, view.function(*rail.pf));
       rules.ports[port] = {possiblePattern(view, port, turns ? directPort : isolatingPort), turns};
     }

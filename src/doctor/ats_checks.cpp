@@ -134,6 +134,13 @@ VfAts vfAtsOf(const View& view, const PciAddress& pf) {
   return found;
 }
 
+// Whether it has ATS, or cannot be read. A PF without ATS has none in its VFs either; `ats` says
+// so.
+bool mayHaveAts(const View& view, const Device& pf) {
+  const std::string config = readConfig(view.root(), pf);
+  return !hasExtendedSpace(config) || hasAts(config);
+}
+
 std::string countText(const std::vector<std::string>& vfs) {
   return std::to_string(vfs.size()) + (vfs.size() == 1 ? " VF" : " VFs");
 }
@@ -190,14 +197,14 @@ void checkVfAts(const View& view, Results& results) {
   bool any = false;
   for (const std::size_t number : pairedPfs(view)) {
     const Device& pf = view.function(number);
-    const bool applies = sharesSwitchWithGpu(view, number) && canHaveAts(view, pf);
+    const bool applies = sharesSwitchWithGpu(view, number) && mayHaveAts(view, pf);
     const VfAts found = applies ? vfAtsOf(view, pf.address) : VfAts{};
     reportVfs(view, number, found, results);
     any = any || !found.enabled.empty() || !found.disabled.empty() || !found.notYetNeeded.empty() ||
           !found.unreadable.empty();
   }
   if (!any) {
-    results.waived("no NIC that needs ATS has VFs");
+    results.waived("no NIC with ATS shares a switch with a GPU and has VFs");
   }
 }
 
@@ -206,11 +213,7 @@ bool needsAts(const View& view, std::size_t pf) {
 }
 
 bool canHaveAts(const View& view, const Device& pf) {
-  if (hasMlx5Firmware(pf.vendor, pf.driver)) {
-    return true;
-  }
-  const std::string config = readConfig(view.root(), pf);
-  return !hasExtendedSpace(config) || hasAts(config);
+  return hasMlx5Firmware(pf.vendor, pf.driver) || mayHaveAts(view, pf);
 }
 
 }  // namespace vfpass::doctor

@@ -132,6 +132,24 @@ TEST_F(AcsTest, LeavesPortWithoutAcsToTheKernelsGroups) {
   EXPECT_THAT(finding("acs").seen, testing::HasSubstr("not judged here"));
 }
 
+// On the card of an AMD GPU.
+TEST_F(AcsTest, NeedsNoAcsInSwitchWithOnePort) {
+  const auto inner = builder.function(FunctionRole::upstreamPort, "0000:05:00.0", 0, gpuPort);
+  const auto only = builder.function(FunctionRole::downstreamPort, "0000:06:00.0", 0, inner);
+  function(inner).path = "inner";
+  function(only).path = "only";
+  function(gpu).parent = only;
+  fitForGuests();
+  file(only, "config", configWith(0x0f));
+  EXPECT_EQ(outcome("acs"), Outcome::passed);
+  file(only, "config", acs(0x00));
+  EXPECT_EQ(outcome("acs"), Outcome::failed);
+  file(only, "config", configWith(0x0f));
+  const auto second = builder.function(FunctionRole::downstreamPort, "0000:06:01.0", 0, inner);
+  function(second).path = "second";
+  EXPECT_EQ(outcome("acs"), Outcome::notObservable);
+}
+
 // Of nested switches, requests turn in the port directly below the common one (rdma_topo's inline
 // topology); the ports further down send them up in any case.
 TEST_F(AcsTest, RequiresDirectTranslatedOnlyWhereRequestsTurn) {

@@ -147,6 +147,9 @@ TEST_F(VfAts, MayBeOffUntilAGuestOpensTheVf) {
 
 TEST_F(VfAts, DoesNotApplyWithoutVfsOrSharedSwitch) {
   control(0x0000, "vfio-pci", true);
+  file(pf, "config", configWith(0x10));  // `ats` fails
+  EXPECT_EQ(outcome("vf-ats"), Outcome::waived);
+  file(pf, "config", configWith(0x0f));
   function(gpu).parent.reset();
   EXPECT_EQ(outcome("vf-ats"), Outcome::waived);
   function(gpu).parent = gpuPort;
