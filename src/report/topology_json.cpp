@@ -1,3 +1,4 @@
+#include <array>
 #include <iterator>
 #include <numeric>
 #include <utility>
@@ -79,12 +80,22 @@ void writeLocation(const Output& out, const Device& function) {
   document.value("index", valueOrNull(function.vfIndex));
 }
 
+// Null for VFs, root ports and downstream ports, which have no link above them.
+void writeLinkState(const Output& out, std::size_t number) {
+  constexpr std::array<std::string_view, 5> names{"", "full", "idle", "degraded", "synthetic"};
+  const bool isVf = out.words.function(number).physicalFunction.has_value();
+  const auto link = topology::linkAbove(out.words.topology(), number);
+  const auto state = static_cast<std::size_t>(link.state);
+  out.document.textOrNull("link_state", isVf ? "" : names[state]);
+}
+
 void writeFunction(const Output& out, std::size_t number) {
   const Device& function = out.words.function(number);
   DocumentWriter& document = out.document;
   document.text("address", out.addresses[number]);
   writeIdentity(document, function);
   writeLocation(out, function);
+  writeLinkState(out, number);
   document.number("vfs", function.vfCount);
   document.number("total_vfs", function.totalVfs);
   document.value("netdevs", netdevsJson(function));

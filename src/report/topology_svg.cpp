@@ -139,8 +139,9 @@ class Picture {
       const Device& port = words_.function(*branch.port);
       const bool isSwitch = port.role == FunctionRole::upstreamPort;
       svg_.text(at, "label", (isSwitch ? "switch " : "bridge ") + toString(port.address));
-      svg_.text({right, at.y}, isDegraded(port) ? "label right warn" : "label right",
-                pcieText(port));
+      const auto link = topology::linkAbove(words_.topology(), *branch.port);
+      svg_.text({right, at.y}, isWarning(link) ? "label right warn" : "label right",
+                pcieText(words_.topology(), link));
     } else {
       svg_.text(at, "label",
                 "host bridge " + words_.topology().hostBridges[branch.hostBridge].name);
@@ -198,23 +199,24 @@ class Picture {
   // Draws the link next to the name and its capability below; the name of a VM takes the first
   // position.
   void drawPcie(std::size_t device, int right, int top) {
-    const Device& function = words_.function(device);
-    const bool slow = isDegraded(function);
-    const std::string now = pcieText(slow ? function.link : strongest(function));
+    const auto link = topology::linkAbove(words_.topology(), device);
+    const bool slow = isWarning(link);
+    const bool isShown = slow || link.state == topology::LinkState::idle;
+    const std::string now =
+        pcieText(link.state == topology::LinkState::unknown ? link.possible : link.now);
     const Lease* lease = words_.leaseOf(device);
     if (lease != nullptr) {
       drawPill({right, top + 15}, lease->domainName);
     }
     svg_.text({right, top + (lease == nullptr ? 19 : 35)},
               slow ? "small right warn" : "small right", now);
-    if (slow && lease == nullptr) {
-      svg_.text({right, top + 35}, "small right warn", "of " + pcieText(function.best));
+    if (isShown && lease == nullptr) {
+      svg_.text({right, top + 35}, slow ? "small right warn" : "small right",
+                "of " + pcieText(link.possible));
     }
   }
 
-  static PcieLink strongest(const Device& function) {
-    return function.link.width != 0 ? function.link : function.best;
-  }
+  static bool isWarning(const topology::Link& link) { return tintOf(link) == Tint::warning; }
 
   // The common name is in the brackets of a PCI database name.
   static std::string shortModel(const Device& function) {

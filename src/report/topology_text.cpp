@@ -16,9 +16,14 @@ std::string nodeText(const Device& function) {
   return function.numaNode < 0 ? notObservable : std::to_string(function.numaNode);
 }
 
+Cell pcieCell(const TopologyWords& words, std::size_t device) {
+  const auto link = topology::linkAbove(words.topology(), device);
+  return {pcieText(words.topology(), link), tintOf(link)};
+}
+
 void writeGpuRows(std::ostream& out, const TopologyWords& words, const Style& style,
                   std::set<topology::Distance>& met) {
-  std::vector<std::string> header{"GPU", "ADDRESS", "NUMA"};
+  std::vector<std::string> header{"GPU", "ADDRESS", "NUMA", "PCIE"};
   for (const std::size_t pf : words.pfs()) {
     header.push_back(printable(words.name(pf)));
   }
@@ -26,7 +31,8 @@ void writeGpuRows(std::ostream& out, const TopologyWords& words, const Style& st
   for (const std::size_t gpu : words.gpus()) {
     std::vector<Cell> row{{words.name(gpu)},
                           {toString(words.function(gpu).address)},
-                          {nodeText(words.function(gpu))}};
+                          {nodeText(words.function(gpu))},
+                          pcieCell(words, gpu)};
     for (const std::size_t pf : words.pfs()) {
       const auto distance = topology::distance(words.topology(), gpu, pf);
       met.insert(distance);
@@ -97,7 +103,7 @@ void writePfRows(std::ostream& out, const TopologyWords& words, const Style& sty
                {nodeText(pf)},
                {portText(pf), topology::isUsable(pf) ? Tint::none : Tint::bad},
                {port == nullptr ? nothing : std::string(toString(port->linkLayer))},
-               {pcieText(pf), isDegraded(pf) ? Tint::warning : Tint::none},
+               pcieCell(words, number),
                {vfText(words, number)},
                {textOrNothing(pf.rdma.empty() ? "" : pf.rdma.front().firmware)},
                {textOrNothing(pf.serial)}});
@@ -133,11 +139,12 @@ class TreeWriter {
     const Device& function = words_.function(port);
     const bool isSwitch = function.role == FunctionRole::upstreamPort;
     return std::string(isSwitch ? "switch " : "bridge ") + toString(function.address) + "  " +
-           linkText(function);
+           linkText(port);
   }
 
-  [[nodiscard]] std::string linkText(const Device& function) const {
-    return tinted(pcieText(function), isDegraded(function) ? Tint::warning : Tint::none, style_);
+  [[nodiscard]] std::string linkText(std::size_t function) const {
+    const Cell cell = pcieCell(words_, function);
+    return tinted(cell.text, cell.tint, style_);
   }
 
   [[nodiscard]] std::string deviceLine(std::size_t device) const {
@@ -147,7 +154,7 @@ class TreeWriter {
       line += "  " + toString(function.address);
     }
     line += function.role == FunctionRole::nvswitch ? "  NVSwitch" : "";
-    line += "  " + linkText(function);
+    line += "  " + linkText(device);
     if (function.role == FunctionRole::nic) {
       line += "  " + printable(portText(function));
     }

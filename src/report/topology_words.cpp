@@ -17,25 +17,6 @@ std::string nicName(const Device& nic) {
   return name.size() > maxNameLength ? name.substr(0, maxNameLength - 1) + "~" : name;
 }
 
-unsigned generation(unsigned speed) {
-  switch (speed) {
-    case 2500:
-      return 1;
-    case 5000:
-      return 2;
-    case 8000:
-      return 3;
-    case 16000:
-      return 4;
-    case 32000:
-      return 5;
-    case 64000:
-      return 6;
-    default:
-      return 0;
-  }
-}
-
 }  // namespace
 
 TopologyWords::TopologyWords(const TopologyReport& report)
@@ -104,23 +85,32 @@ std::vector<std::string> TopologyWords::tenants() const {
 }
 
 std::string pcieText(const PcieLink& link) {
-  const unsigned number = generation(link.speed);
-  if (number == 0 || link.width == 0) {
-    return notObservable;
-  }
-  return "Gen" + std::to_string(number) + " x" + std::to_string(link.width);
+  const std::string text = topology::linkText(link);
+  return text.empty() ? notObservable : text;
 }
 
-bool isDegraded(const Device& function) {
-  return function.link.width != 0 &&
-         (function.link.width < function.best.width || function.link.speed < function.best.speed);
+std::string pcieText(const Topology& topology, const topology::Link& link) {
+  using topology::LinkState;
+  const std::string now = pcieText(link.state == LinkState::unknown ? link.possible : link.now);
+  switch (link.state) {
+    case LinkState::degraded:
+      return now + " of " + pcieText(link.possible);
+    case LinkState::idle:
+      return now + " of " + pcieText(link.possible) + " (if idle)";
+    case LinkState::synthetic:
+      return pcieText(link.possible) + " (virtual port)";
+    case LinkState::full:
+      return topology::isLimitedBySlot(topology, link)
+                 ? now + " (" + pcieText(topology.functions[link.function].best) + " card)"
+                 : now;
+    case LinkState::unknown:
+      break;
+  }
+  return now;
 }
 
-std::string pcieText(const Device& function) {
-  if (isDegraded(function)) {
-    return pcieText(function.link) + " of " + pcieText(function.best);
-  }
-  return pcieText(function.link.width != 0 ? function.link : function.best);
+Tint tintOf(const topology::Link& link) {
+  return link.state == topology::LinkState::degraded ? Tint::warning : Tint::none;
 }
 
 std::string rateText(unsigned megabits) {

@@ -8,6 +8,7 @@
 #include "vfpass/report/topology_report.hpp"
 #include "vfpass/topology/branch.hpp"
 #include "vfpass/topology/nearest_pf.hpp"
+#include "vfpass/topology/pcie_link.hpp"
 
 namespace vfpass::report {
 
@@ -47,9 +48,10 @@ class TopologyWords {
 
 /// `Gen5 x16`; `?` if unobservable.
 std::string pcieText(const PcieLink& link);
-/// `Gen5 x16`, or `Gen3 x8 of Gen5 x16` for a link below its capability.
-std::string pcieText(const Device& function);
-bool isDegraded(const Device& function);
+/// `Gen5 x16`; `Gen3 x8 of Gen5 x16` for a degraded link; `Gen1 x16 of Gen5 x16 (if idle)` of a
+/// GPU; `Gen4 x16 (Gen5 x16 card)` in a slower slot; `Gen2 x16 (virtual port)` of a switch.
+std::string pcieText(const Topology& topology, const topology::Link& link);
+Tint tintOf(const topology::Link& link);
 /// `400 Gb/s`; empty if unknown.
 std::string rateText(unsigned megabits);
 /// `active 400 Gb/s`, of the first port or the netdev.
