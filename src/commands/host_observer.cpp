@@ -13,6 +13,7 @@
 #include "vfpass/inventory/read_topology.hpp"
 #include "vfpass/topology/distance.hpp"
 #include "vfpass/topology/guest_topology.hpp"
+#include "vfpass/topology/pcie_link.hpp"
 
 namespace vfpass::commands {
 namespace {
@@ -21,22 +22,30 @@ std::size_t numberOf(const Topology& host, const Device& function) {
   return static_cast<std::size_t>(&function - host.functions.data());
 }
 
-// The narrowest link from the function up to the root complex. Both ends of a link report its
-// speed, so the ports on the path are included; a function without a reported link is skipped.
-// `atBestSpeed`: the speed that the device is capable of, because an idle GPU lowers it.
-PcieLink narrowestLink(const Topology& host, std::size_t function, bool atBestSpeed) {
-  PcieLink least;
-  const auto rate = [](const PcieLink& link) { return link.speed * link.width; };
-  for (std::optional<std::size_t> at = function; at; at = host.functions[*at].parent) {
-    PcieLink link = host.functions[*at].link;
-    if (atBestSpeed) {
-      link.speed = host.functions[*at].best.speed;
-    }
-    if (rate(link) != 0 && (rate(least) == 0 || rate(link) < rate(least))) {
-      least = link;
+// `0000:0c:00.0 runs at Gen3 x4 of Gen5 x16; ...`, the degraded links among these.
+std::string degradedAmong(const Topology& host, const std::vector<topology::Link>& links) {
+  std::vector<std::string> found;
+  for (const topology::Link& link : links) {
+    if (link.state == topology::LinkState::degraded) {
+      found.push_back("the link of " + toString(host.functions[link.function].address) +
+                      " runs at " + topology::linkText(link.now) + " of " +
+                      topology::linkText(link.possible));
     }
   }
-  return least;
+  return join(found, "; ");
+}
+
+verify::GpuPath pathBetween(const Topology& host, std::size_t nic, std::size_t gpu) {
+  const auto distance = topology::distance(host, nic, gpu);
+  const auto common = topology::commonBridge(host, nic, gpu);
+  const auto links = topology::linksAbove(host, gpu, common);
+  verify::GpuPath path;
+  path.link = topology::narrowest(links);
+  path.throughRootComplex = distance >= topology::Distance::phb;
+  path.distance = toString(distance);
+  path.nic = topology::narrowest(topology::linksAbove(host, nic, common));
+  path.degraded = degradedAmong(host, links);
+  return path;
 }
 
 }  // namespace
@@ -60,11 +69,10 @@ std::vector<verify::LeasedGpu> leasedGpus(const std::vector<Lease>& leases,
       if (pf == nullptr) {
         continue;
       }
-      const auto distance = topology::distance(host, numberOf(host, *pf), numberOf(host, *gpu));
       const auto seenInXml = inXml.between(vf.entry, lease.entry);
-      found.paths[vf.entry] = {narrowestLink(host, numberOf(host, *gpu), true),
-                               distance >= topology::Distance::phb, std::string(toString(distance)),
-                               seenInXml ? std::string(toString(*seenInXml)) : std::string()};
+      auto& path = found.paths[vf.entry] =
+          pathBetween(host, numberOf(host, *pf), numberOf(host, *gpu));
+      path.inXml = seenInXml ? std::string(toString(*seenInXml)) : std::string();
     }
   }
   return gpus;
@@ -158,8 +166,9 @@ verify::HostSide HostObserver::of(const Lease& lease) const {
   }
   const Device* pf = findFunction(topology_, lease.pf);
   if (pf != nullptr) {
-    const auto index = static_cast<std::size_t>(pf - topology_.functions.data());
-    side.link = narrowestLink(topology_, index, false);
+    const auto links = topology::linksAbove(topology_, numberOf(topology_, *pf));
+    side.link = topology::narrowest(links);
+    side.degraded = degradedAmong(topology_, links);
     side.portRate = portRateOf(*pf);
     side.packets = packetsOf(session_.root(), topology_, index);
   }

@@ -5,6 +5,7 @@
 #include "markup.hpp"
 #include "text_values.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/exceeded_limit.hpp"
 #include "vfpass/finding.hpp"
 #include "vfpass/report/verify_report.hpp"
 
@@ -101,7 +102,11 @@ void addBandwidths(HtmlPage& page, const VerifyReport& report) {
     // Beside the limit of its port and PCI Express link.
     if (each.limit && *each.limit > 0) {
       appendNumber(row, rounded(*each.limit, 1));
-      appendShare(row, each.gigabitsPerSecond / *each.limit);
+      if (showsWrongLimit(each.gigabitsPerSecond, *each.limit)) {
+        appendElement(row, "td", "wrong limit");
+      } else {
+        appendShare(row, each.gigabitsPerSecond / *each.limit);
+      }
     } else {
       appendNumber(row, "-");
       appendElement(row, "td", "unknown");

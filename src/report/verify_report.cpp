@@ -10,6 +10,7 @@
 #include "markup.hpp"
 #include "text_values.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/exceeded_limit.hpp"
 #include "vfpass/finding.hpp"
 #include "vfpass/report/table.hpp"
 
@@ -31,6 +32,15 @@ std::string fixed(double value) { return rounded(value, 3); }
 
 std::string percent(double share) { return rounded(share * 100, 0) + " %"; }
 
+std::string shareOfLimit(const Figure& figure) {
+  if (!figure.limit || *figure.limit <= 0) {
+    return "-";
+  }
+  return showsWrongLimit(figure.gigabitsPerSecond, *figure.limit)
+             ? "wrong limit"
+             : percent(figure.gigabitsPerSecond / *figure.limit);
+}
+
 void writeBandwidths(std::ostream& out, const std::vector<Figure>& figures, const Style& style) {
   Table table({"ENTRY", "OPERATION", "MEMORY", "MESSAGE", "BY", "GBIT/S", "OF LIMIT", "OF HOST"});
   bool any = false;
@@ -47,7 +57,7 @@ void writeBandwidths(std::ostream& out, const std::vector<Figure>& figures, cons
          {std::to_string(each.messageBytes)},
          {each.source},
          {fixed(figure)},
-         {each.limit && *each.limit > 0 ? percent(figure / *each.limit) : "-"},
+         {shareOfLimit(each)},
          {each.besideHost && *each.besideHost > 0 ? percent(figure / *each.besideHost) : "-"}});
   }
   if (any) {

@@ -13,7 +13,7 @@ namespace {
 using Json = nlohmann::json;
 
 const char* const observation =
-    R"({"version": 1, "boot_id": "b", "nvlink": null, "gpus": [], "partition": null})";
+    R"({"version": 2, "boot_id": "b", "nvlink": null, "gpus": [], "partition": null})";
 
 // Every number of `written` is the one in `reply`.
 bool hasSameNumbers(const Json& written, const Json& reply) {

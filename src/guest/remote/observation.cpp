@@ -19,6 +19,8 @@ void fields(Archive& archive, verify::GpuPath& path) {
   archive("through_root_complex", path.throughRootComplex);
   archive("distance", path.distance);
   archive("in_xml", path.inXml);
+  archive("nic", path.nic);
+  archive("degraded", path.degraded);
 }
 
 template <typename Archive>
@@ -52,6 +54,7 @@ void fields(Archive& archive, verify::HostSide& side) {
   archive.orNull("guest_mtu", side.guestMtu);
   archive("hold", side.hold);
   archive("guest_path", side.guestPath);
+  archive("degraded", side.degraded);
 }
 
 template <typename Archive>

@@ -104,6 +104,9 @@ DeviceVerdict judgeEntry(const Lease& lease, const GuestView& view, const HostSi
   append(device.findings);
   if (verdict.port) {
     const HostSide side = host == nullptr ? HostSide{} : *host;
+    if (!side.degraded.empty()) {
+      verdict.findings.push_back(slowLink(lease.entry, side.degraded));
+    }
     append(judgeNetworkSettings(lease.entry, *verdict.port, view,
                                 {side.guestMtu, side.gidIndex, side.guestAddress}));
     if (const auto packets = judgePackets(lease, verdict.port->pci, view, side)) {

@@ -5,6 +5,7 @@
 
 #include "judge_transfer.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/exceeded_limit.hpp"
 
 namespace vfpass::verify {
 namespace {
@@ -54,6 +55,18 @@ std::string remedies(const std::optional<GpuPath>& path, const std::string& gues
   return join(steps, "; ");
 }
 
+// Faster than the limit: no share of it says anything.
+Finding wrongLimit(const std::string& key, const std::string& subject, double found,
+                   const Limit& limit) {
+  return {key,
+          subject,
+          Outcome::warning,
+          "at most " + describe(limit),
+          rounded(found) + " Gb/s: more than 110 % of the limit, so the limit is wrong",
+          "compare the rate of the port and the PCI Express links in `vfpass topo` with the card's "
+          "data sheet"};
+}
+
 }  // namespace
 
 std::optional<Limit> limitFor(const Lease& lease, const RdmaPort& port, const HostSide& host,
@@ -70,8 +83,10 @@ std::optional<Limit> limitFor(const Lease& lease, const RdmaPort& port, const Ho
   input.mtu = port.mtu;
   input.nic = host.link;
   if (memory == "gpu") {
-    // For a GPU whose path is unknown, assume the NIC's own link.
+    // For a GPU whose path is unknown, assume the NIC's own link. A pair below one switch does not
+    // use its uplink.
     input.gpu = host.gpu ? host.gpu->link : host.link;
+    input.nic = host.gpu && host.gpu->nic.width != 0 ? host.gpu->nic : host.link;
     input.splits = host.gpu && host.gpu->throughRootComplex;
   }
   return limitOf(input, ends);
@@ -101,6 +116,9 @@ Finding judgeBandwidth(const std::string& subject, const std::string& memory, co
   }
   const double wanted = limit->gigabits * minimumShare;
   const double found = best(figures, subject, memory);
+  if (showsWrongLimit(found, limit->gigabits)) {
+    return wrongLimit(key, subject, found, *limit);
+  }
   const bool enough = found >= wanted;
   return {
       key,
@@ -109,8 +127,8 @@ Finding judgeBandwidth(const std::string& subject, const std::string& memory, co
       "at least " + rounded(wanted) + " Gb/s, " + percent(minimumShare) + " of " + describe(*limit),
       rounded(found) + " Gb/s, " + percent(found / limit->gigabits),
       enough ? ""
-             : "check that the RDMA MTU is 4096, that the PF's PCI Express link runs at full speed "
-               "and width (vfpass doctor), and that the port carries no other traffic"};
+             : "check that the RDMA MTU is 4096, that the PCI Express links run at full speed and "
+               "width (pcie-link in `vfpass doctor`), and that the port carries no other traffic"};
 }
 
 std::optional<Finding> compareWithLimit(const std::string& subject, const std::string& memory,
@@ -123,9 +141,12 @@ std::optional<Finding> compareWithLimit(const std::string& subject, const std::s
       figures[i].limit = limit->gigabits;
     }
   }
-  return minimumShare ? std::optional(judgeBandwidth(subject, memory, port, limit, *minimumShare,
-                                                     figuresFrom(first, figures)))
-                      : std::nullopt;
+  const auto own = figuresFrom(first, figures);
+  const bool isWrong =
+      limit && !port.software && showsWrongLimit(best(own, subject, memory), limit->gigabits);
+  return minimumShare || isWrong ? std::optional(judgeBandwidth(subject, memory, port, limit,
+                                                                minimumShare.value_or(0), own))
+                                 : std::nullopt;
 }
 
 std::vector<Figure> figuresFrom(std::size_t first, const std::vector<Figure>& figures) {

@@ -17,14 +17,14 @@ namespace vfpass::verify {
 std::optional<Limit> limitFor(const Lease& lease, const RdmaPort& port, const HostSide& host,
                               const std::string& memory, Ends ends);
 
-/// Compares the best figure of this memory with a share of the limit. Waived for a software device.
-/// Pure.
+/// Compares the best figure of this memory with a share of the limit. Waived for a software device;
+/// a warning if the figure shows that the limit is wrong. Pure.
 Finding judgeBandwidth(const std::string& subject, const std::string& memory, const RdmaPort& port,
                        const std::optional<Limit>& limit, double minimumShare,
                        const std::vector<Figure>& figures);
 
 /// Notes the limit in the figures of this memory from `first` on, then judges them; nullopt if no
-/// share of the limit is required.
+/// share of the limit is required and the limit is plausible.
 std::optional<Finding> compareWithLimit(const std::string& subject, const std::string& memory,
                                         const RdmaPort& port, const std::optional<Limit>& limit,
                                         const std::optional<double>& minimumShare,

@@ -267,6 +267,12 @@ class DeviceJudge {
 
 }  // namespace
 
+Finding slowLink(const std::string& entry, const std::string& degraded) {
+  return seenByHost({"pcie-link", entry, Outcome::warning,
+                     "PCI Express links at full speed and width, which the limits assume", degraded,
+                     "run `vfpass doctor` on the host: pcie-link names the slot"});
+}
+
 DeviceVerdict judgeDevice(const Lease& lease, const GuestView& view, const HostSide& host) {
   return DeviceJudge(lease, view, host).judge();
 }

@@ -32,6 +32,9 @@ struct DeviceVerdict {
   std::optional<RdmaPort> port;   ///< set when all checks passed
 };
 
+/// A warning about degraded PCI Express links of the host: limits are those of full links.
+Finding slowLink(const std::string& entry, const std::string& degraded);
+
 /// Checks, from the device up to an active port with a GID, whether the guest has the leased device
 /// in its configured state. Compares the guest's inventory with the lease and the host's view.
 /// Pure.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "judge_device.hpp"
 #include "judge_gpu_bar.hpp"
 #include "vfpass/base/text.hpp"
 
@@ -224,6 +225,9 @@ std::vector<Finding> judgeGpus(const GuestView& view, bool wanted,
 std::vector<Finding> judgeGpuPlace(const std::string& subject, const GuestView& view,
                                    const std::string& nic, const TestedGpu& gpu) {
   std::vector<Finding> findings{distanceFinding(subject, gpu)};
+  if (gpu.path && !gpu.path->degraded.empty()) {
+    findings.push_back(slowLink(subject, gpu.path->degraded));
+  }
   const auto own = view.services.find(nic);
   if (own != view.services.end()) {
     findings.push_back(services(subject, own->second));

@@ -66,6 +66,41 @@ TEST_F(LeasedGpusTest, HasPlaceInGuestAndDistanceToEachVf) {
   EXPECT_THAT(gpus[1].guestPath, IsEmpty()) << "not in the domain XML";
 }
 
+// A Gen5 switch with NIC and GPU, whose uplink has half of the lanes.
+TEST(LeasedGpusOfOneSwitchTest, UplinkDoesNotLimitPairBelowIt) {
+  constexpr PcieLink gen5{32000, 16};
+  hosts::TopologyBuilder builder;
+  const auto bridge = builder.hostBridge("pci0000:00", 0);
+  const auto port = builder.function(FunctionRole::rootPort, "0000:00:01.0", bridge);
+  const auto uplink = builder.function(FunctionRole::upstreamPort, "0000:01:00.0", bridge, port);
+  const auto left = builder.function(FunctionRole::downstreamPort, "0000:02:00.0", bridge, uplink);
+  const auto right = builder.function(FunctionRole::downstreamPort, "0000:02:01.0", bridge, uplink);
+  const auto nic = builder.pf("0000:03:00.0", "mlx5_0", bridge, left);
+  const auto gpu = builder.gpu("0000:04:00.0", bridge, right);
+  for (Device& function : builder.topology.functions) {
+    function.link = function.best = gen5;
+  }
+  builder.topology.functions[uplink].best = {32000, 8};
+  builder.topology.functions[uplink].link = {32000, 8};
+  builder.topology.functions[nic].link = {8000, 4};
+  builder.topology.functions[gpu].link = {2500, 8};
+  Lease vf;
+  vf.entry = "rail0";
+  vf.pf = at("0000:03:00.0");
+  vf.device = at("0000:03:00.2");
+  Lease function;
+  function.part = LeasedFunction{};
+  function.entry = "gpu0";
+  function.pf = function.device = at("0000:04:00.0");
+  vf.state = function.state = LeaseState::running;
+  const auto gpus = leasedGpus({vf, function}, {}, builder.topology);
+  ASSERT_THAT(gpus, SizeIs(1));
+  const auto& path = gpus[0].paths.at("rail0");
+  EXPECT_EQ(path.link, gen5) << "what the GPU's link can do, not what it does";
+  EXPECT_EQ(path.nic, gen5);
+  EXPECT_EQ(path.degraded, "the link of 0000:04:00.0 runs at Gen1 x8 of Gen5 x16");
+}
+
 TEST_F(LeasedGpusTest, LeavesOutFunctionsThatAreNoGpuOrNotRunning) {
   leases[0].state = LeaseState::reserved;
   leases[1].device = leases[1].pf = at("0000:01:00.0");

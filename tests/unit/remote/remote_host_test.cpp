@@ -25,6 +25,7 @@ verify::HostSide hostSide() {
   side.guestMtu = 9000;
   side.hold = {true, "vfio-pci", true, "process 42 (qemu-system-x86_64)"};
   side.guestPath = {*parsePciAddress("0000:00:01.0"), *parsePciAddress("0000:01:00.0")};
+  side.degraded = "the link of 0000:03:00.0 runs at Gen3 x4 of Gen4 x16";
   return side;
 }
 
@@ -32,7 +33,7 @@ Observation observation() {
   verify::LeasedGpu gpu;
   gpu.entry = "gpu0";
   gpu.guestPath = {*parsePciAddress("0000:00:02.0")};
-  gpu.paths["rail0"] = {{32000, 16}, true, "PHB", "PIX"};
+  gpu.paths["rail0"] = {{32000, 16}, true, "PHB", "PIX", {16000, 8}, "slow"};
   return {"boot", NvlinkMode::partition, {gpu}};
 }
 
@@ -78,12 +79,14 @@ TEST_F(RemoteHostTest, ObservationsArriveUnchanged) {
   const auto& path = gpu.paths.at("rail0");
   EXPECT_EQ(path.link, (PcieLink{32000, 16}));
   EXPECT_TRUE(path.throughRootComplex);
-  EXPECT_EQ(path.distance + " " + path.inXml, "PHB PIX");
+  EXPECT_EQ(path.distance + " " + path.inXml + " " + path.degraded, "PHB PIX slow");
+  EXPECT_EQ(path.nic, (PcieLink{16000, 8}));
 
   const auto side = host.host("rail0");
   EXPECT_EQ(toJson(side), toJson(hostSide()));
   EXPECT_EQ(side.hold.holder, "process 42 (qemu-system-x86_64)");
   EXPECT_EQ(side.guestMtu, 9000U);
+  EXPECT_EQ(side.degraded, hostSide().degraded);
   EXPECT_EQ(host.traffic("rail0"), (VfTraffic{1, 2, 3, 1ULL << 60U}));
   EXPECT_EQ(host.traffic("rail1"), std::nullopt);
 }
@@ -104,9 +107,9 @@ TEST_F(RemoteHostTest, ErrorOfTheOtherHostKeepsMessageAndRemedy) {
 TEST_F(RemoteHostTest, MalformedReplyIsAnError) {
   for (
       const char* reply :
-      {"", "Welcome to host2!", "[]", "{}", R"({"version": 1, "boot_id": 7})", "null",
-       R"({"version":1,"boot_id":"b","nvlink":"warp","gpus":[]})",
-       R"({"version":1,"boot_id":"b","nvlink":null,"gpus":[{"entry":"g","guest_path":["x"],"paths":{}}]})",
+      {"", "Welcome to host2!", "[]", "{}", R"({"version": 2, "boot_id": 7})", "null",
+       R"({"version":2,"boot_id":"b","nvlink":"warp","gpus":[]})",
+       R"({"version":2,"boot_id":"b","nvlink":null,"gpus":[{"entry":"g","guest_path":["x"],"paths":{}}]})",
        R"({"error": 7})"}) {
     EXPECT_THAT(errorWithReply(reply), HasSubstr("host2: invalid reply")) << reply;
   }
@@ -147,7 +150,7 @@ TEST_F(RemoteHostTest, RefusesRequestsThatItDoesNotUnderstand) {
       replyTo(R"({"version": 99, "domain": "0f5e9a3c-1111-4222-8333-944455566677"})", served),
       HasSubstr("same version"));
   for (const char* request :
-       {"", "{}", "[1]", R"({"host": 7})", R"({"version": 1, "domain": "x"})"}) {
+       {"", "{}", "[1]", R"({"host": 7})", R"({"version": 2, "domain": "x"})"}) {
     EXPECT_THAT(replyTo(request, served), HasSubstr("invalid request")) << request;
   }
   EXPECT_THAT(replyTo(R"({"host": ")" + std::string(10000, 'x') + "\"}", served),

@@ -70,6 +70,14 @@ TEST(VerifyHtml, HasVerdictChecksFiguresAndHistory) {
   EXPECT_STREQ(body.select_node("//td[@class='result failed']").node().text().get(), "failed");
 }
 
+TEST(VerifyHtml, FigureAboveLimitHasNoBar) {
+  VerifyReport report = soundReport();
+  report.figures[0].gigabitsPerSecond = 533;
+  const auto body = bodyOf(pageOf(report));
+  EXPECT_FALSE(body.select_node("//div[@class='bar']"));
+  EXPECT_TRUE(body.select_node("//td[.='wrong limit']"));
+}
+
 TEST(VerifyHtml, ShowsTheFirstProblemWithItsRemedy) {
   VerifyReport report = soundReport();
   report.findings.push_back(
@@ -128,7 +136,7 @@ TEST(VerifyHtml, LoadsNothingAndRunsNothing) {
 
 TEST(VerifyHtml, ImpossibleShareDoesNotLeaveTheBar) {
   VerifyReport report = soundReport();
-  report.figures[0].gigabitsPerSecond = 1e300;
+  report.figures[0].gigabitsPerSecond = 109;
   const auto body = bodyOf(pageOf(report));
   EXPECT_STREQ(body.select_node("//div[@class='bar']/span").node().attribute("style").value(),
                "width:100.0%");

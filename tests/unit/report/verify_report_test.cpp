@@ -48,6 +48,16 @@ TEST(VerifyReportTest, TextBeginsWithTheFirstFailure) {
   expectGolden("verify.txt", text(sample(), {}));
 }
 
+TEST(VerifyReportTest, FigureAboveLimitHasNoShareOfIt) {
+  VerifyReport report = sample();
+  report.figures[0].gigabitsPerSecond = 386;
+  report.figures[0].limit = 72.5;
+  EXPECT_NE(text(report, {}).find("wrong limit"), std::string::npos);
+  EXPECT_EQ(text(report, {}).find("532 %"), std::string::npos);
+  report.figures[0].gigabitsPerSecond = 78;
+  EXPECT_EQ(text(report, {}).find("wrong limit"), std::string::npos) << "not measured exactly";
+}
+
 TEST(VerifyReportTest, SizesHaveTheirOwnTable) {
   VerifyReport report = sample();
   report.figures = {};

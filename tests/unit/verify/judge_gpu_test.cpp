@@ -200,6 +200,19 @@ TEST(JudgeGpuTest, RemedyMatchesCauseOfDistance) {
   EXPECT_THAT(remedy("PIX", "PIX"), HasSubstr("differs from the one in its XML"));
 }
 
+TEST(JudgeGpuTest, WarnsOfDegradedLinkAboveGpu) {
+  const auto near = view("PIX");
+  auto gpu = *nearestGpu(near, "0000:01:00.0");
+  gpu.path = GpuPath{{32000, 16}, false, "PIX", "PIX"};
+  const auto warnings = [&] {
+    return std::ranges::count(judgeGpuPlace("rail0", near, "0000:01:00.0", gpu), "pcie-link",
+                              &Finding::key);
+  };
+  EXPECT_EQ(warnings(), 0);
+  gpu.path->degraded = "the link of 0000:04:00.0 runs at Gen5 x8 of Gen5 x16";
+  EXPECT_EQ(warnings(), 1);
+}
+
 Figure figure(const char* operation, double gpu, double host) {
   Figure figure{"rail0", operation, "gpu", 65536, 65536, gpu, {}, {}};
   figure.besideHost = host;

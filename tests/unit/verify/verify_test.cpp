@@ -508,6 +508,31 @@ TEST_F(VerifyTest, ComparesBandwidthWithShareOfLowestLimit) {
       << "the rate of SoftRoCE is meaningless";
 }
 
+TEST_F(VerifyTest, FigureAboveLimitShowsThatLimitIsWrong) {
+  // 72.5 Gb/s in loopback; more than 110 % of that.
+  for (const auto share : {std::optional<double>(0.9), std::optional<double>()}) {
+    plan.minimumShare = share;
+    guest.transfers = {transferOf(10000, 386), transferOf(10000, 50)};
+    const auto report = verify();
+    EXPECT_EQ(find(report, "bandwidth").outcome, Outcome::warning);
+    EXPECT_THAT(find(report, "bandwidth").seen, HasSubstr("the limit is wrong"));
+    EXPECT_THAT(find(report, "bandwidth").seen, Not(HasSubstr("532 %")));
+  }
+  guest.transfers = {transferOf(10000, 78), transferOf(10000, 50)};
+  EXPECT_EQ(find(verify(), "bandwidth").key, "") << "108 %: not measured exactly";
+}
+
+TEST_F(VerifyTest, WarnsOfDegradedLinkOfHost) {
+  EXPECT_EQ(find(verify(), "pcie-link").key, "");
+  guest.transfers = {transferOf(10000), transferOf(10000)};
+  hostSide.degraded = "the link of 0000:0c:00.0 runs at Gen3 x4 of Gen5 x16";
+  const auto report = verify();
+  EXPECT_EQ(find(report, "pcie-link").outcome, Outcome::warning);
+  EXPECT_EQ(find(report, "pcie-link").seen, hostSide.degraded);
+  EXPECT_EQ(find(report, "pcie-link").observer, Observer::host);
+  EXPECT_EQ(verdict(report), Outcome::passed);
+}
+
 TEST_F(VerifyTest, PrefersPortRateOfHost) {
   plan.minimumShare = 0.9;
   hostSide.portRate = 200000;
@@ -717,6 +742,7 @@ TEST_F(VerifyLeasedGpusTest, FailsForDeadSecondGpu) {
 
 TEST_F(VerifyLeasedGpusTest, JudgesBandwidthOfEachGpuAlone) {
   plan.minimumShare = 0.8;
+  hostSide.link = {16000, 16};
   const auto report = verify();
   std::vector<Outcome> outcomes;
   for (const Finding& finding : report.findings) {

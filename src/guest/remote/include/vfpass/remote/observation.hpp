@@ -33,7 +33,7 @@ struct Observation {
 //   {"traffic": ENTRY}              the VfTraffic of the entry, or null
 //
 // Instead of any reply, {"error": MESSAGE, "remedy": TEXT}.
-inline constexpr int protocolVersion = 1;
+inline constexpr int protocolVersion = 2;
 /// Bytes of a request without the end of its line.
 inline constexpr std::size_t longestRequest = 4096;
 

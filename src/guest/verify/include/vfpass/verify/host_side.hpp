@@ -16,11 +16,15 @@ namespace vfpass::verify {
 
 /// The PCI path between a VM's NIC and one of its GPUs, on the host.
 struct GpuPath {
-  PcieLink link;                    ///< narrowest link above the GPU
+  /// The slowest link above the GPU, up to the bridge that it shares with the NIC or to the root
+  /// complex, at the speed and width that it is capable of.
+  PcieLink link;
   bool throughRootComplex = false;  ///< NIC and GPU share no switch on the host
   std::string distance;             ///< PIX, PXB, PHB, NODE, SYS
   /// Distance of the two in the tree that the running domain's XML describes; empty: unknown.
   std::string inXml = {};
+  PcieLink nic = {};          ///< the same above the NIC, as far as the bridge; 0: not observable
+  std::string degraded = {};  ///< the degraded links of those above the GPU; empty: none
 };
 
 /// The holder of a leased device, as seen on the host.
@@ -49,17 +53,20 @@ struct WantedInGuest {
 struct HostSide {
   std::uint16_t vendor = 0;  ///< PCI IDs of the VF, the same in the guest; 0: not observable
   std::uint16_t device = 0;
-  PcieLink link;          ///< narrowest link above the PF, shared by its VFs; 0: not observable
-  unsigned portRate = 0;  ///< rate of the PF's port, Mbit/s; 0: not observable
+  /// The slowest link above the PF, at the speed and width that it is capable of; its VFs share it.
+  /// 0: not observable.
+  PcieLink link;
+  unsigned portRate = 0;             ///< rate of the PF's port, Mbit/s; 0: not observable
   std::optional<GpuPath> gpu;        ///< to the GPU under test; nullopt: unknown, or none
   std::optional<unsigned> guestMtu;  ///< MTU in the guest, from the mapping
   DeviceHold hold;
   /// The VF's place in the guest's PCI tree, from the running domain's XML (topology::guestPath).
   /// Empty: unknown.
   std::vector<PciAddress> guestPath = {};
-  std::optional<unsigned> gidIndex = {};  ///< NCCL's GID index, from the mapping
+  std::optional<unsigned> gidIndex = {};    ///< NCCL's GID index, from the mapping
   std::optional<HostPackets> packets = {};  ///< nullopt: not readable
-  std::string guestAddress = {};          ///< the VF's IP address, from the mapping; empty: none
+  std::string guestAddress = {};            ///< the VF's IP address, from the mapping; empty: none
+  std::string degraded = {};                ///< the degraded links above the PF; empty: none
 };
 
 /// A GPU that vfpass leased to the running VM.
