@@ -9,6 +9,7 @@
 
 #include "guest_devices.hpp"
 #include "host_observer.hpp"
+#include "kernel_explanation.hpp"
 #include "subject.hpp"
 #include "verification_steps.hpp"
 #include "vfpass/base/scope_guard.hpp"
@@ -238,6 +239,10 @@ VerifyReport verifyVm(Session& session, const DomainDescription& domain,
   const auto begin = std::filesystem::file_time_type::clock::now();
   VerifyReport report = request.peer ? verifyWithPeer(session, domain, request)
                                      : verifyAlone(session, domain, request);
+  if (const auto log = doctor::relevantKernelLog(session.root())) {
+    explainByKernelLog(doctor::readKernelLines(*log), leasesOf(session.readLeases(), domain.uuid),
+                       report);
+  }
   report.domain = domain.uuid;
   report.domainName = domain.name;
   report.time = reportTime();

@@ -60,6 +60,7 @@ std::span<const Check> sriovChecks();
 std::span<const Check> firmwareChecks();
 std::span<const Check> eswitchChecks();
 std::span<const Check> acsChecks();
+std::span<const Check> pcieLinkChecks();
 std::span<const Check> gpuChecks();
 std::span<const Check> moduleChecks();
 std::span<const Check> rdmaChecks();
@@ -71,6 +72,10 @@ std::span<const Check> competingManagerChecks();
 
 // Checks of these tables that have files of their own.
 
+/// Lists serious lines of the kernel's log about used devices.
+void checkKernelLog(const View& view, Results& results);
+/// Adds the line of the kernel's log that explains it to each failure and warning.
+void quoteKernelLog(const View& view, std::vector<Diagnosis>& diagnoses);
 /// Checks that each GPU can be unbound from its driver: no process has its device files open.
 void checkGpuDrivers(const View& view, Results& results);
 /// Checks that NICs below a switch with a GPU have the ATS capability, and the others not.

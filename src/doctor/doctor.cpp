@@ -92,12 +92,11 @@ void addRequirements(const Topology& topology, const Mapping& mapping, Requireme
 }
 
 // In the order of the chain.
-std::array<std::span<const Check>, 13> allChecks() {
-  return {cpuIommuChecks(),        sriovChecks(), firmwareChecks(),
-          eswitchChecks(),         acsChecks(),   gpuChecks(),
-          moduleChecks(),          rdmaChecks(),  flowControlChecks(),
-          libvirtChecks(),         guestChecks(), driverStopChecks(),
-          competingManagerChecks()};
+std::array<std::span<const Check>, 14> allChecks() {
+  return {cpuIommuChecks(),   sriovChecks(),           firmwareChecks(), eswitchChecks(),
+          acsChecks(),        pcieLinkChecks(),        gpuChecks(),      moduleChecks(),
+          rdmaChecks(),       flowControlChecks(),     libvirtChecks(),  guestChecks(),
+          driverStopChecks(), competingManagerChecks()};
 }
 
 }  // namespace
@@ -163,6 +162,7 @@ std::vector<Diagnosis> examine(const host::Root& root, const Topology& topology,
       }
     }
   }
+  quoteKernelLog(view, found);
   return found;
 }
 

@@ -90,7 +90,7 @@ bool View::uses(const topology::Rail& rail) const {
 std::optional<std::string> View::answer(
     const std::string& name, const std::function<std::optional<std::string>()>& query) const {
   if (!root_.isLive()) {
-    return root_.readText("vfpass/" + name);
+    return root_.readText("vfpass/" + name, fileLimit);
   }
   const auto [known, isNew] = asked_.try_emplace(name);
   if (!isNew) {

@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "vfpass/base/text.hpp"
+#include "vfpass/host/kernel_messages.hpp"
 
 namespace vfpass::host {
 namespace {
@@ -17,6 +18,9 @@ namespace {
 constexpr std::size_t recordLimit = 8192;
 // A driver that logs without end must not keep the caller here.
 constexpr int maxRecords = 10000;
+// More than the largest usual buffer has (log_buf_len=16M).
+constexpr int maxRecordsOfBoot = 200000;
+constexpr std::size_t maxMessages = 20000;
 
 // Empty at the end, or if the log cannot be read. EPIPE: records were overwritten before this read.
 std::string readRecord(int file) {
@@ -36,7 +40,42 @@ std::string textAbout(const std::string& name, const std::string& line) {
                                                              : line.substr(start + mark.size());
 }
 
+// The text of `6,339,5140900,-;text`; empty for lines of other sources. The first number is the
+// priority with the facility in its upper bits, which is 0 only for the kernel itself
+// (devkmsg_write). Lines that begin with a space are properties of the record before.
+std::string_view kernelText(std::string_view line) {
+  constexpr unsigned priorities = 8;
+  const auto comma = line.find(',');
+  const auto semicolon = line.find(';');
+  if (comma == std::string_view::npos || semicolon == std::string_view::npos || comma > semicolon) {
+    return {};
+  }
+  const auto priority = parseNumber(line.substr(0, comma));
+  return priority && *priority < priorities ? line.substr(semicolon + 1) : std::string_view{};
+}
+
 }  // namespace
+
+std::optional<std::vector<std::string>> readKernelMessages(
+    const Root& root, const std::function<bool(std::string_view)>& isWanted) {
+  const auto file = root.open("dev/kmsg", O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
+  if (!file) {
+    return std::nullopt;
+  }
+  std::vector<std::string> messages;
+  for (int count = 0; count < maxRecordsOfBoot && messages.size() < maxMessages; ++count) {
+    const std::string record = readRecord(file.get());
+    if (record.empty()) {
+      break;
+    }
+    for (const std::string& line : splitLines(record)) {
+      if (const auto text = kernelText(line); !text.empty() && isWanted(text)) {
+        messages.emplace_back(text);
+      }
+    }
+  }
+  return messages;
+}
 
 KernelLog::KernelLog(const Root& root)
     : file_(root.open("dev/kmsg", O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW)) {

@@ -1,0 +1,228 @@
+#include "vfpass/doctor/kernel_log.hpp"
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <map>
+
+#include "vfpass/base/text.hpp"
+#include "vfpass/host/kernel_messages.hpp"
+
+namespace vfpass::doctor {
+namespace {
+
+constexpr std::size_t longestText = 240;
+constexpr std::size_t linesOfEach = 5;  // of one topic and device
+constexpr std::size_t mostLines = 200;
+
+// A message has all words of a pattern. The first pattern that matches counts.
+struct Pattern {
+  KernelTopic topic;
+  bool serious;
+  std::array<std::string_view, 2> words;
+};
+
+using enum KernelTopic;
+
+// Texts of Linux 4.19 to 6.12 (drivers/iommu, drivers/pci, drivers/vfio,
+// drivers/net/ethernet/mellanox/mlx5/core) and of NVIDIA's drivers.
+constexpr std::array patterns{
+    // intel/dmar.c, dmar_fault_do_one; amd/iommu.c, amd_iommu_report_page_fault; arm-smmu-v3.c
+    Pattern{iommuFault, true, {"Request device [", "fault"}},
+    Pattern{iommuFault, true, {"AMD-Vi:", "Event logged ["}},
+    Pattern{iommuFault, true, {"arm-smmu", "client: "}},
+    Pattern{iommuFault, true, {"ineligible for IOMMU domain attach", ""}},
+    Pattern{iommu, false, {"DMAR: IOMMU disabled", ""}},
+    Pattern{iommu, false, {"Not enabling interrupt remapping", ""}},
+    Pattern{iommu, false, {"interrupt remapping", "disabl"}},
+    Pattern{iommu, false, {"No interrupt remapping", ""}},
+    Pattern{iommu, false, {"AMD-Vi:", "disabled"}}, Pattern{iommu, false, {"AMD-Vi:", "ailed"}},
+    Pattern{iommu, false, {"DMAR:", "ailed"}}, Pattern{iommu, false, {"DMAR:", "[Firmware Bug]"}},
+    Pattern{iommu, false, {"[Firmware Bug]", "AMD-Vi:"}},
+    Pattern{iommu, false, {"iommu: Default domain type: Passthrough", ""}},
+    // iov.c, sriov_enable; setup-res.c, pci_assign_resource; mlx5's sriov.c
+    Pattern{resources, true, {"not enough MMIO resources for SR-IOV", ""}},
+    Pattern{resources, true, {"bus number out of range", ""}},
+    Pattern{resources, true, {"can't enable ", " VFs (bus "}},
+    Pattern{resources, true, {"pci_enable_sriov failed", ""}},
+    Pattern{resources, false, {"BAR ", "no space"}},
+    Pattern{resources, false, {"BAR ", "failed to assign"}},
+    Pattern{resources, false, {"BAR ", "can't assign"}},
+    Pattern{mlx5, true, {"mlx5_core ", "health"}}, Pattern{mlx5, true, {"mlx5_core ", "atal"}},
+    Pattern{mlx5, true, {"mlx5_core ", "annot allocate"}},
+    Pattern{mlx5, true, {"mlx5_core ", "firmware internal error"}},
+    Pattern{mlx5, true, {"mlx5_core ", "irmware over "}},
+    Pattern{mlx5, true, {"mlx5_core ", "insufficient power"}},
+    Pattern{mlx5, true, {"mlx5_core ", "igh temperature"}},
+    Pattern{mlx5, true, {"mlx5_core ", "cause a leak of a command resource"}},
+    Pattern{mlx5, true, {"mlx5_core ", "probe with driver"}},
+    Pattern{mlx5, true, {"mlx5_core ", "probe_one"}},
+    Pattern{mlx5, false, {"mlx5_core ", "failed"}},
+    Pattern{mlx5, false, {"mlx5_core ", "Cable error"}},
+    // pcie/aer.c, pcie/dpc.c, hotplug/pciehp_ctrl.c, pci.c, quirks.c. Corrected errors are counted
+    // by a working link, too.
+    Pattern{link, false, {"severity=Correct", ""}},
+    Pattern{link, true, {"PCIe Bus Error:", "severity="}},
+    Pattern{link, false, {"AER: ", "Correct"}}, Pattern{link, true, {"AER: ", "error received"}},
+    Pattern{link, true, {"AER: ", "error message received"}},
+    Pattern{link, true, {"DPC: containment event", ""}},
+    Pattern{link, true, {"retraining non-functional downstream link", ""}},
+    Pattern{link, true, {"retraining failed", ""}}, Pattern{link, false, {"pciehp: ", "Link Down"}},
+    Pattern{link, false, {"available PCIe bandwidth, limited by", ""}},
+    Pattern{gpu, true, {"fallen off the bus", ""}}, Pattern{gpu, true, {"NVRM:", "Xid ("}},
+    Pattern{gpu, true, {"NVRM:", "RmInitAdapter failed"}},
+    Pattern{gpu, true, {"NVRM:", "is invalid"}}, Pattern{gpu, false, {"NVRM:", "ailed"}},
+    Pattern{gpu, true, {"amdgpu ", "*ERROR*"}}, Pattern{gpu, true, {"amdgpu ", "GPU reset"}},
+    // pci.c, pci_dev_wait and pci_power_up; vfio_pci_core.c
+    Pattern{reset, true, {"not ready ", "giving up"}},
+    Pattern{reset, true, {"nable to change power state from", ""}},
+    Pattern{reset, false, {"waiting for pending transaction", ""}},
+    Pattern{reset, false, {"vfio-pci ", "ailed"}},
+    Pattern{reset, false, {"vfio-pci ", "can't reserve"}},
+    Pattern{reset, false, {"vfio-pci ", "restoring BARs"}},
+    Pattern{peerMemory, false, {"nvidia_peermem", ""}},
+    Pattern{peerMemory, false, {"nvidia-peermem", ""}},
+    Pattern{peerMemory, false, {"nv_peer_mem", ""}},
+    Pattern{memoryLock, false, {"RLIMIT_MEMLOCK", ""}}};
+
+bool matches(const Pattern& pattern, std::string_view text) {
+  return std::ranges::all_of(pattern.words, [&](std::string_view word) {
+    return text.find(word) != std::string_view::npos;
+  });
+}
+
+// Faults of applications, not of the GPU: NVIDIA's list of Xid errors (13 graphics engine
+// exception, 31 memory page fault, 43 stopped channel, 45 preemptive cleanup, 68 and 69 engine
+// exceptions).
+bool isApplicationXid(std::string_view text) {
+  const auto end = text.find("): ");
+  if (text.find("Xid (") == std::string_view::npos || end == std::string_view::npos) {
+    return false;
+  }
+  const std::string_view rest = text.substr(end + 3);
+  const auto number = parseNumber(rest.substr(0, rest.find_first_not_of("0123456789")));
+  constexpr std::array<std::uint64_t, 6> ofApplications{13, 31, 43, 45, 68, 69};
+  return number && std::ranges::find(ofApplications, *number) != ofApplications.end();
+}
+
+// `[   12.345678] `, as dmesg prints it.
+std::string_view withoutTime(std::string_view text) {
+  const auto end = text.find("] ");
+  const bool isTime =
+      text.starts_with('[') && end != std::string_view::npos &&
+      text.substr(1, end - 1).find_first_not_of(" 0123456789.") == std::string_view::npos;
+  return isTime ? trim(text.substr(end + 2)) : trim(text);
+}
+
+// `0000:3b:00.0`, and `3b:00.0` of domain 0 in faults of DMAR; NVRM has `PCI:0000:17:00`.
+std::set<PciAddress> devicesIn(std::string_view text) {
+  constexpr std::string_view characters = "0123456789abcdefABCDEF:.";
+  constexpr std::string_view prefix = "PCI:";
+  std::set<PciAddress> found;
+  std::size_t at = 0;
+  while ((at = text.find_first_of(characters, at)) != std::string_view::npos) {
+    const std::size_t begin =
+        at > 0 && text.substr(at - 1).starts_with(prefix) ? at - 1 + prefix.size() : at;
+    const std::size_t end = std::min(text.find_first_not_of(characters, begin), text.size());
+    std::string word(text.substr(begin, end - begin));
+    while (!word.empty() && (word.back() == ':' || word.back() == '.')) {
+      word.pop_back();
+    }
+    const bool withoutFunction = begin != at && word.find('.') == std::string::npos;
+    if (const auto address = parsePciAddress(withoutFunction ? word + ".0" : word)) {
+      found.insert(*address);
+    }
+    at = std::max(end, at + 1);
+  }
+  return found;
+}
+
+std::string bounded(std::string_view text) {
+  return printable(text.substr(0, longestText)) + (text.size() > longestText ? "..." : "");
+}
+
+// The last lines of each topic and device, in their order: a fault can repeat a million times.
+class LastLines {
+ public:
+  void add(const KernelLine& line, std::string_view text) {
+    auto& own = kept_[{line.topic, line.devices}];
+    own.push_back(next_);
+    texts_.emplace(next_++, std::string(text.substr(0, longestText + 1)));
+    drop(own, linesOfEach);
+    if (texts_.size() > mostLines) {
+      texts_.erase(texts_.begin());
+    }
+  }
+
+  [[nodiscard]] std::string text() const {
+    std::string all;
+    for (const auto& [number, line] : texts_) {
+      all += printable(line) + "\n";
+    }
+    return all;
+  }
+
+ private:
+  void drop(std::deque<std::size_t>& own, std::size_t most) {
+    if (own.size() > most) {
+      texts_.erase(own.front());
+      own.pop_front();
+    }
+  }
+
+  std::map<std::pair<KernelTopic, std::set<PciAddress>>, std::deque<std::size_t>> kept_;
+  std::map<std::size_t, std::string> texts_;
+  std::size_t next_ = 0;
+};
+
+}  // namespace
+
+std::optional<KernelLine> readKernelLine(std::string_view text) {
+  text = withoutTime(text);
+  const auto* const found = std::ranges::find_if(
+      patterns, [&](const Pattern& pattern) { return matches(pattern, text); });
+  if (found == patterns.end()) {
+    return std::nullopt;
+  }
+  return KernelLine{found->topic, found->serious && !isApplicationXid(text), devicesIn(text),
+                    bounded(text)};
+}
+
+std::optional<std::string> relevantKernelLog(const host::Root& root) {
+  LastLines lines;
+  const auto all = host::readKernelMessages(root, [&](std::string_view text) {
+    if (const auto line = readKernelLine(text)) {
+      lines.add(*line, text);
+    }
+    return false;
+  });
+  return all ? std::optional(lines.text()) : std::nullopt;
+}
+
+std::vector<KernelLine> readKernelLines(std::string_view log) {
+  std::vector<KernelLine> lines;
+  for (const std::string& text : splitLines(log)) {
+    auto line = readKernelLine(text);
+    if (line && lines.size() < mostLines) {
+      lines.push_back(std::move(*line));
+    }
+  }
+  return lines;
+}
+
+std::string lastLineAbout(const std::vector<KernelLine>& lines,
+                          const std::set<PciAddress>& devices) {
+  std::string last;
+  bool serious = false;
+  for (const KernelLine& line : lines) {
+    const bool isAbout = std::ranges::any_of(
+        line.devices, [&](const PciAddress& device) { return devices.contains(device); });
+    if (isAbout && (line.serious || !serious)) {
+      last = line.text;
+      serious = line.serious;
+    }
+  }
+  return last;
+}
+
+}  // namespace vfpass::doctor

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "vfpass/host/root.hpp"
+
+namespace vfpass::host {
+
+/// The messages of the kernel itself since this boot, as far as its buffer still has them, oldest
+/// first, without priority and time: `mlx5_core 0000:01:00.0: text`. Only those that `isWanted`
+/// accepts; processes can log to the same buffer, and theirs are left out. Not printable: devices
+/// choose parts of them. nullopt if the log cannot be read: without CAP_SYSLOG where
+/// kernel.dmesg_restrict is set, or without /dev/kmsg, as in a container.
+std::optional<std::vector<std::string>> readKernelMessages(
+    const Root& root, const std::function<bool(std::string_view)>& isWanted);
+
+}  // namespace vfpass::host
