@@ -166,11 +166,12 @@ verify::HostSide HostObserver::of(const Lease& lease) const {
   }
   const Device* pf = findFunction(topology_, lease.pf);
   if (pf != nullptr) {
-    const auto links = topology::linksAbove(topology_, numberOf(topology_, *pf));
+    const std::size_t number = numberOf(topology_, *pf);
+    const auto links = topology::linksAbove(topology_, number);
     side.link = topology::narrowest(links);
     side.degraded = degradedAmong(topology_, links);
     side.portRate = portRateOf(*pf);
-    side.packets = packetsOf(session_.root(), topology_, index);
+    side.packets = packetsOf(session_.root(), topology_, number);
   }
   return side;
 }
