@@ -91,7 +91,8 @@ std::string whyNotJudged(const View& view, const topology::Rail& rail,
     }
   }
   const auto bridge = std::ranges::find_if(above, [&](std::size_t number) {
-    return view.function(number).role == FunctionRole::bridge;
+    const Device& port = view.function(number);
+    return port.role == FunctionRole::bridge || isConventionalBridge(readConfig(view.root(), port));
   });
   if (bridge != above.end()) {
     return toString(view.function(*bridge).address) +

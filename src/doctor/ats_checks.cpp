@@ -197,7 +197,8 @@ void checkVfAts(const View& view, Results& results) {
   bool any = false;
   for (const std::size_t number : pairedPfs(view)) {
     const Device& pf = view.function(number);
-    const bool applies = sharesSwitchWithGpu(view, number) && mayHaveAts(view, pf);
+    const bool applies =
+        sharesSwitchWithGpu(view, number) && canHaveAts(view, pf) && mayHaveAts(view, pf);
     const VfAts found = applies ? vfAtsOf(view, pf.address) : VfAts{};
     reportVfs(view, number, found, results);
     any = any || !found.enabled.empty() || !found.disabled.empty() || !found.notYetNeeded.empty() ||
@@ -213,7 +214,7 @@ bool needsAts(const View& view, std::size_t pf) {
 }
 
 bool canHaveAts(const View& view, const Device& pf) {
-  return hasMlx5Firmware(pf.vendor, pf.driver) || mayHaveAts(view, pf);
+  return hasMlx5Firmware(pf.vendor, pf.driver) || hasAts(readConfig(view.root(), pf));
 }
 
 }  // namespace vfpass::doctor

@@ -135,8 +135,8 @@ bool sharesSwitchWithGpu(const View& view, std::size_t pf);
 /// Whether the PF serves a GPU below the same switch, so that ATS lets their traffic stay there.
 bool needsAts(const View& view, std::size_t pf);
 
-/// Whether ATS can be expected of the NIC: it has the capability, or firmware of mlx5 that can show
-/// it. Only a few NICs of other vendors have ATS, and nothing here can enable it in them.
+/// Whether ATS can be expected of the NIC: it shows the capability, or it has firmware of mlx5,
+/// which can. Only a few NICs of other vendors have ATS, and nothing here can enable it in them.
 bool canHaveAts(const View& view, const Device& pf);
 
 /// Why checks of NVIDIA's driver do not apply: the host has GPUs, but none of NVIDIA's. Otherwise

@@ -35,6 +35,18 @@ std::optional<Acs> acsOf(std::string_view config) {
   return Acs{*capable & acsMask, *enabled & acsMask};
 }
 
+// Types of 7.5.3.2: 7 is a PCI Express to PCI bridge, 8 the reverse. The kernel shows 256 bytes of
+// a function without PCI Express (pci_cfg_space_size).
+bool isConventionalBridge(std::string_view config) {
+  constexpr std::size_t conventionalSpace = 256;
+  constexpr unsigned toPci = 7;
+  constexpr unsigned fromPci = 8;
+  const auto at = findCapability(config, pciExpress);
+  const auto flags = at ? configWord(config, *at + 2) : std::nullopt;
+  const unsigned type = flags ? *flags >> 4U & 0xfU : 0;
+  return flags ? type == toPci || type == fromPci : config.size() == conventionalSpace;
+}
+
 bool hasAts(std::string_view config) {
   return findExtendedCapability(config, addressTranslationServices).has_value();
 }

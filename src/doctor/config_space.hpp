@@ -25,6 +25,11 @@ std::string readConfig(const host::Root& root, const Device& function, std::size
 /// nullopt if the function has no ACS capability.
 std::optional<Acs> acsOf(std::string_view config);
 
+/// Whether a bridge with this configuration space has conventional PCI on one side: by the type in
+/// its PCI Express capability, or because it has neither one nor an extended space. False if only
+/// the header was read.
+bool isConventionalBridge(std::string_view config);
+
 bool hasAts(std::string_view config);
 
 /// The Enable bit of the function's ATS capability, which a VF has of its own; nullopt without the

@@ -33,7 +33,7 @@ void checkOtherNics(const View& view, Results& results) {
     results.waived(describe(others) +
                    ": NICs of other vendors; dpu-mode, firmware-escape, firmware-settings and "
                    "networkmanager-dhcp do not apply, ats and iommu-passthrough only if the NIC "
-                   "has ATS, eswitch only if devlink shows its mode");
+                   "shows ATS, eswitch only if devlink shows its mode");
   }
   if (!mlx4.empty()) {
     results.waived(

@@ -24,6 +24,28 @@ TEST(ConfigSpace, IgnoresTruncatedAndCircularCapabilityLists) {
   EXPECT_FALSE(acsOf(std::string(4096, '\xff')));
 }
 
+/// 256 bytes with a PCI Express capability of this type.
+std::string bridgeOfType(unsigned type) {
+  std::string config(256, '\0');
+  config[0x06] = 0x10;
+  config[0x34] = 0x60;
+  config[0x60] = 0x10;
+  config[0x62] = static_cast<char>(type << 4U);
+  return config;
+}
+
+TEST(ConfigSpace, DistinguishesConventionalBridges) {
+  EXPECT_TRUE(isConventionalBridge(bridgeOfType(7)));
+  EXPECT_TRUE(isConventionalBridge(bridgeOfType(8)));
+  for (const unsigned type : {4U, 5U, 6U}) {
+    EXPECT_FALSE(isConventionalBridge(bridgeOfType(type))) << type;
+  }
+  EXPECT_TRUE(isConventionalBridge(std::string(256, '\0')));
+  EXPECT_FALSE(isConventionalBridge(std::string(64, '\0')));  // without root
+  EXPECT_FALSE(isConventionalBridge(""));
+  EXPECT_FALSE(isConventionalBridge(std::string(4096, '\0')));
+}
+
 TEST(ConfigSpace, UsesTheKernelsAcsNotation) {
   EXPECT_EQ(acsText(0x1d), "0011101");
   EXPECT_EQ(acsText(0x40), "1000000");
@@ -197,6 +219,8 @@ TEST_F(AcsTest, RequiresNoDirectTranslatedForNicWithoutAts) {
   function(pf).vendor = 0x8086;
   function(pf).driver = "ice";
   EXPECT_EQ(outcome("acs"), Outcome::passed);
+  file(pf, "config", std::string(64, '\0'));
+  EXPECT_EQ(outcome("acs"), Outcome::passed);
   file(pf, "config", configWith(0x0f));
   EXPECT_EQ(outcome("acs"), Outcome::failed);
 }
@@ -222,6 +246,10 @@ TEST_F(AcsTest, JudgesNothingBelowUnknownBridges) {
   EXPECT_EQ(outcome("acs"), Outcome::notObservable);
   EXPECT_THAT(finding("acs").seen, testing::StartsWith("not judged here: 0000:01:00.0 above them"));
   function(upstream).role = FunctionRole::upstreamPort;
+  EXPECT_EQ(outcome("acs"), Outcome::passed);
+  file(upstream, "config", bridgeOfType(7));
+  EXPECT_EQ(outcome("acs"), Outcome::notObservable);
+  file(upstream, "config", bridgeOfType(5));
   EXPECT_EQ(outcome("acs"), Outcome::passed);
   function(gpu).path = "pci0000:00/0000:00:0e.0/pci10000:e0/10000:e1:00.0";
   EXPECT_EQ(outcome("acs"), Outcome::notObservable);

@@ -154,6 +154,12 @@ TEST_F(VfAts, DoesNotApplyWithoutVfsOrSharedSwitch) {
   EXPECT_EQ(outcome("vf-ats"), Outcome::waived);
   function(gpu).parent = gpuPort;
   EXPECT_EQ(outcome("vf-ats"), Outcome::failed);
+  function(pf).vendor = 0x8086;
+  EXPECT_EQ(outcome("vf-ats"), Outcome::failed);  // it shows ATS
+  file(pf, "config", std::string(64, '\0'));
+  EXPECT_EQ(outcome("vf-ats"), Outcome::waived);
+  function(pf).vendor = 0x15b3;
+  EXPECT_EQ(outcome("vf-ats"), Outcome::failed);
   function(pf + 1).physicalFunction.reset();
   function(pf + 2).physicalFunction.reset();
   EXPECT_EQ(outcome("vf-ats"), Outcome::waived);
