@@ -61,6 +61,8 @@ enum class FunctionRole {
   gpu,
   nic,
   nvswitch,
+  nvlinkManagement,  ///< of a GPU board: a ConnectX through which its NVSwitches are managed; no
+                     ///< NIC
   rootPort,
   upstreamPort,    ///< of a switch, towards the host
   downstreamPort,  ///< of a switch, one for each device below it
@@ -140,5 +142,10 @@ bool isBridge(const Device& device);
 
 /// An NVSwitch, by NVIDIA's vendor ID and class 0680 (other bridge).
 bool isNvSwitch(const Device& device);
+
+/// A GPU of a board whose NVSwitches are not PCI functions: HGX B200 and B300, by the IDs in
+/// published captures. GB200's board (2941) has no NVSwitches; those are in other trays of the
+/// rack.
+bool isBlackwellModule(const Device& device);
 
 }  // namespace vfpass

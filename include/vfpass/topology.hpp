@@ -1,5 +1,6 @@
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -56,5 +57,19 @@ bool isPf(const Device& function);
 /// driver), whose RDMA device appears when mlx5_ib is loaded. Any other NIC without an RDMA device
 /// is assumed to have no RDMA; most are management NICs.
 bool isRdmaCapable(const Device& pf);
+
+/// Link type of a NIC's port: Device::linkLayer, that of the first RDMA port that reports one, or
+/// by the PCI class, which follows the port's type (0207 is InfiniBand, 0200 Ethernet).
+LinkLayer linkTypeOf(const Device& nic);
+
+/// Vendor and link type: RDMA works between NICs of one kind. VMs get all their rails from one.
+struct NicKind {
+  std::uint16_t vendor = 0;
+  LinkLayer link = LinkLayer::unknown;
+
+  auto operator<=>(const NicKind&) const = default;
+};
+
+NicKind kindOf(const Device& nic);
 
 }  // namespace vfpass

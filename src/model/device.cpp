@@ -1,5 +1,8 @@
 #include "vfpass/device.hpp"
 
+#include <algorithm>
+#include <array>
+
 #include "names.hpp"
 
 namespace vfpass {
@@ -9,14 +12,17 @@ constexpr Names<LinkLayer, 3> linkLayerNames{{{LinkLayer::unknown, "unknown"},
                                               {LinkLayer::ethernet, "ethernet"},
                                               {LinkLayer::infiniband, "infiniband"}}};
 
-constexpr Names<FunctionRole, 8> roleNames{{{FunctionRole::other, "other"},
+constexpr Names<FunctionRole, 9> roleNames{{{FunctionRole::other, "other"},
                                             {FunctionRole::gpu, "gpu"},
                                             {FunctionRole::nic, "nic"},
                                             {FunctionRole::nvswitch, "nvswitch"},
+                                            {FunctionRole::nvlinkManagement, "nvlink-management"},
                                             {FunctionRole::rootPort, "root-port"},
                                             {FunctionRole::upstreamPort, "upstream-port"},
                                             {FunctionRole::downstreamPort, "downstream-port"},
                                             {FunctionRole::bridge, "bridge"}}};
+
+constexpr std::uint16_t nvidia = 0x10de;
 
 }  // namespace
 
@@ -45,9 +51,13 @@ bool isBridge(const Device& device) {
 }
 
 bool isNvSwitch(const Device& device) {
-  constexpr std::uint16_t nvidia = 0x10de;
   constexpr std::uint32_t otherBridge = 0x0680;
   return device.vendor == nvidia && device.classCode >> 8U == otherBridge;
+}
+
+bool isBlackwellModule(const Device& device) {
+  constexpr std::array<std::uint16_t, 2> modules{0x2901, 0x3182};
+  return device.vendor == nvidia && std::ranges::find(modules, device.device) != modules.end();
 }
 
 }  // namespace vfpass

@@ -22,4 +22,25 @@ bool isRdmaCapable(const Device& pf) {
                       pf.driver == "mlx4_core");
 }
 
+LinkLayer linkTypeOf(const Device& nic) {
+  constexpr std::uint32_t ethernetController = 0x0200;
+  constexpr std::uint32_t infinibandController = 0x0207;
+  if (nic.linkLayer != LinkLayer::unknown) {
+    return nic.linkLayer;
+  }
+  for (const RdmaDevice& device : nic.rdma) {
+    for (const RdmaPort& port : device.ports) {
+      if (port.linkLayer != LinkLayer::unknown) {
+        return port.linkLayer;
+      }
+    }
+  }
+  const std::uint32_t subclass = nic.classCode >> 8U;
+  return subclass == infinibandController ? LinkLayer::infiniband
+         : subclass == ethernetController ? LinkLayer::ethernet
+                                          : LinkLayer::unknown;
+}
+
+NicKind kindOf(const Device& nic) { return {nic.vendor, linkTypeOf(nic)}; }
+
 }  // namespace vfpass

@@ -85,12 +85,21 @@ void checkGroup(const std::string& name, const Device& device, const DeviceTerms
 
 }  // namespace
 
+Objection objectToMissingIommu() {
+  return {
+      "the IOMMU is off: this host has no IOMMU group, and a guest's DMA could reach all host "
+      "memory",
+      "enable VT-d or AMD-Vi in the system's firmware (BIOS), on Intel also boot with "
+      "intel_iommu=on; `vfpass doctor` names what is missing (iommu)",
+      ExitCode::failed};
+}
+
 std::vector<Objection> checkIsolation(const std::string& name, const Device& device,
                                       const DeviceTerms& terms) {
   std::vector<Objection> objections;
   if (device.iommuGroup) {
     checkGroup(name, device, terms, objections);
-  } else {
+  } else if (terms.iommuPresent) {
     objections.push_back(
         {name +
              " has no IOMMU group: the IOMMU is off, and a guest's DMA could reach all host memory",

@@ -191,8 +191,9 @@ std::vector<Objection> objectionsTo(const AttachInput& input, const MappedVf& en
                  "use another PF, or remove this one from the network", objections);
   }
   if (index < pf.vfs.size()) {
-    const DeviceTerms terms{"", companionsOn(input, pf, taken), input.mapping.allow,
-                            input.inventory.unsafeInterrupts};
+    const DeviceTerms terms{
+        "", companionsOn(input, pf, taken), input.mapping.allow, input.inventory.unsafeInterrupts,
+        {}, input.inventory.iommuPresent};
     append(checkVf(pf.vfs[index], terms, input.inventory.holders), objections);
   }
   return objections;

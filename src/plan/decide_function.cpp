@@ -16,11 +16,22 @@ namespace {
 
 // Adds a problem for GPUs that could not initialize in the guest because the mapping ignores their
 // board's NVSwitches (topology::judgeNvlink). It is bad input: the mapping must state how NVLink
-// is set up.
-void checkNvlink(const AttachInput& input, std::vector<Objection>& objections) {
+// is set up. Returns the functions that its remedy adds to the mapping.
+std::set<PciAddress> checkNvlink(const AttachInput& input, std::vector<Objection>& objections) {
+  std::set<PciAddress> added;
   for (const auto& fault : topology::judgeNvlink(input.topology, input.mapping).faults) {
     objections.push_back(
         {toString(fault.place) + ": " + fault.message, fault.remedy, ExitCode::badInput});
+    added.insert(fault.missing.begin(), fault.missing.end());
+  }
+  return added;
+}
+
+// What one entry's problem names is no problem of the next entry in the same group or on the same
+// bus: the mapping is refused anyway, and each remedy would add the function again.
+void addReported(const std::vector<GroupPeer>& peers, DeviceTerms& terms) {
+  for (const GroupPeer& peer : peers) {
+    terms.companions.insert(peer.address);
   }
 }
 
@@ -57,11 +68,13 @@ const Lease* keptLease(const AttachInput& input, const MappedFunction& entry) {
 }
 
 void judge(const AttachInput& input, const MappedFunction& entry, const Device& function,
-           const Lease& lease, const DeviceTerms& terms, std::vector<Objection>& objections) {
+           const Lease& lease, DeviceTerms& terms, std::vector<Objection>& objections) {
   auto found = checkFunctionKind(function, terms);
   if (found.empty()) {  // functions on its bus are usually in its IOMMU group, too
     found = checkReset(function, terms);
+    addReported(function.busPeers, terms);
   }
+  addReported(function.groupPeers, terms);
   if (keptLease(input, entry) == nullptr) {
     append(checkFunctionUse(function, terms, input.inventory.holders), found);
     objectToPool(input, entry.pci, {}, "remove it from the network, or choose another function",
@@ -97,11 +110,17 @@ Lease leaseOf(const AttachInput& input, const MappedFunction& entry, const Devic
 
 std::vector<Lease> decideFunctions(const AttachInput& input, const std::vector<Lease>& vfs,
                                    Places& places, std::vector<Objection>& objections) {
-  DeviceTerms terms{"", devicesOf(vfs), input.mapping.allow, input.inventory.unsafeInterrupts,
-                    entryNames(input.mapping)};
+  DeviceTerms terms{"",
+                    devicesOf(vfs),
+                    input.mapping.allow,
+                    input.inventory.unsafeInterrupts,
+                    entryNames(input.mapping),
+                    input.inventory.iommuPresent};
   for (const auto& entry : input.mapping.functions) {
     terms.companions.insert(entry.pci);
   }
+  std::vector<Objection> nvlink;
+  terms.companions.merge(checkNvlink(input, nvlink));
   std::vector<Lease> leases;
   for (const auto& entry : input.mapping.functions) {
     const Device* function = findFunction(input.inventory, entry.pci);
@@ -117,7 +136,7 @@ std::vector<Lease> decideFunctions(const AttachInput& input, const std::vector<L
     places.assign(earlierLease(input, entry.name), lease, objections);
     leases.push_back(std::move(lease));
   }
-  checkNvlink(input, objections);
+  append(std::move(nvlink), objections);
   return leases;
 }
 

@@ -236,6 +236,14 @@ void decideOne(const AttachInput& input, const MappedVf& entry, Progress& progre
   if (pf == nullptr) {
     return;
   }
+  const Device* place = findFunction(input.topology, pf->address);
+  if (place != nullptr && place->role == FunctionRole::nvlinkManagement) {
+    objections.push_back({toString(entry.place) + ": " + entry.name + " cannot use PF " +
+                              toString(pf->address) +
+                              ": it manages the NVLink of the GPU board, and is no NIC",
+                          "choose another PF; `vfpass topo` lists them", ExitCode::badInput});
+    return;
+  }
   if (const auto fault = faultOfPort(*pf)) {
     objections.push_back({toString(entry.place) + ": " + entry.name + " cannot use PF " +
                               toString(pf->address) + ": it " + fault->what,

@@ -180,6 +180,10 @@ AttachDecision planAttach(const AttachInput& given) {
   // The leases that the mapping requires, and everything that prevents them.
   AttachDecision decision;
   decision.plan = {PlanKind::attach, input.domain, input.domainName, {}, {}};
+  if (!input.inventory.iommuPresent &&
+      !(input.mapping.vfs.empty() && input.mapping.functions.empty())) {
+    decision.objections.push_back(objectToMissingIommu());
+  }
   Places places(input);
   decision.leases = decideLeases(input, places, decision.objections);
   const auto functions = decideFunctions(input, decision.leases, places, decision.objections);

@@ -1,6 +1,7 @@
 #include "vfpass/plan/resolve_near.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/lease_device.hpp"
@@ -64,6 +65,24 @@ std::optional<std::size_t> keptBy(const NearInput& input, const MappedVf& entry)
   return lease == nullptr ? std::nullopt : numberOf(input.topology, lease->pf);
 }
 
+// The link type that the entry's attributes need; unknown: either.
+LinkLayer neededLink(const MappedVf& entry) {
+  const VfSettings& settings = entry.settings;
+  if (entry.guidsAutomatic || entry.nodeGuidAutomatic || entry.portGuidAutomatic ||
+      settings.nodeGuid || settings.portGuid) {
+    return LinkLayer::infiniband;
+  }
+  const bool ethernet =
+      !entry.macAutomatic || settings.vlan || entry.teamingWith || entry.interfaceForm;
+  return ethernet ? LinkLayer::ethernet : LinkLayer::unknown;
+}
+
+std::string_view nameOf(LinkLayer link) {
+  return link == LinkLayer::infiniband ? "InfiniBand "
+         : link == LinkLayer::ethernet ? "Ethernet "
+                                       : "";
+}
+
 std::string subjectOf(const MappedVf& entry) {
   return toString(entry.place) + ": " + entry.name + ": `near: " + printable(*entry.pf.near) + "`";
 }
@@ -78,14 +97,15 @@ std::string listPfs(const NearInput& input, const std::vector<std::size_t>& pfs)
 
 // Why no PF is near enough; empty if one is.
 std::string faultOf(const NearInput& input, const MappedVf& entry, const topology::NearPf& near) {
+  const std::string link(nameOf(neededLink(entry)));
   if (!near.pf) {
-    return subjectOf(entry) + ": this host has no NIC with SR-IOV, RDMA and a driver";
+    return subjectOf(entry) + ": this host has no " + link + "NIC with SR-IOV, RDMA and a driver";
   }
   if (near.distance != topology::Distance::sys) {
     return {};
   }
   const auto& pf = input.topology.functions[*near.pf];
-  return subjectOf(entry) + ": no PF is near enough: the nearest one, " +
+  return subjectOf(entry) + ": no " + link + "PF is near enough: the nearest one, " +
          nameOf(input.inventory, pf.address) + ", is at distance " +
          std::string(toString(near.distance)) + " (" + std::string(explain(near.distance)) + ")";
 }
@@ -96,6 +116,22 @@ std::string reasonOf(const NearInput& input, const MappedVf& entry, const topolo
          nameOf(input.inventory, pf.address) + ", " + std::string(toString(near.distance)) + " (" +
          std::string(explain(near.distance)) + ")" +
          (near.alike.empty() ? "" : "; equally near: " + listPfs(input, near.alike));
+}
+
+// Why there is no PF, or none near enough.
+std::string remedyOf(const MappedVf& entry, const topology::NearPf& near) {
+  const LinkLayer link = neededLink(entry);
+  if (near.pf) {
+    return "to use it anyway, name the PF by `pci:`; `vfpass topo` shows all distances";
+  }
+  if (link == LinkLayer::unknown) {
+    return "`vfpass pf list` names the NICs and what they lack";
+  }
+  return std::string("`vfpass pf list` shows the link type of each PF; remove ") +
+         (link == LinkLayer::infiniband ? "`infiniband:`"
+                                        : "the Ethernet attributes (`mac:`, `vlan:`, `teaming:`, "
+                                          "`interface:`)") +
+         " from the entry, or change the type of a port in the NIC's firmware";
 }
 
 struct NearRequests {
@@ -122,6 +158,53 @@ NearRequests requestsOf(const NearInput& input, NearResolution& resolution) {
   return all;
 }
 
+// Limits entries to PFs with the link type that they need.
+void limitLinks(const NearInput& input, const topology::NearCandidates& candidates,
+                NearRequests& all) {
+  for (std::size_t i = 0; i < all.requests.size(); ++i) {
+    const LinkLayer needed = neededLink(*all.entries[i]);
+    if (needed == LinkLayer::unknown) {
+      continue;
+    }
+    auto& among = all.requests[i].among.emplace();
+    for (const std::size_t pf : candidates.pfs) {
+      const LinkLayer link = linkTypeOf(input.topology.functions[pf]);
+      if (link == needed || link == LinkLayer::unknown) {
+        among.insert(pf);
+      }
+    }
+  }
+}
+
+// Limits the entries that need the same link type to PFs of one kind. An entry that needs none
+// follows the others.
+void limitKinds(const NearInput& input, const topology::NearCandidates& candidates,
+                NearRequests& all) {
+  std::map<LinkLayer, std::vector<std::size_t>> groups;
+  for (std::size_t i = 0; i < all.requests.size(); ++i) {
+    groups[neededLink(*all.entries[i])].push_back(i);
+  }
+  if (groups.size() == 2) {  // all can have one kind
+    const auto free = groups.find(LinkLayer::unknown);
+    if (free != groups.end()) {
+      auto& others = std::prev(groups.end())->second;
+      others.insert(others.end(), free->second.begin(), free->second.end());
+      groups.erase(free);
+    }
+  }
+  for (const auto& [link, members] : groups) {
+    std::vector<topology::NearRequest> requests;
+    for (const std::size_t each : members) {
+      requests.push_back(all.requests[each]);
+    }
+    if (const auto kind = topology::commonKind(input.topology, requests, candidates)) {
+      for (const std::size_t each : members) {
+        all.requests[each].among = topology::ofKind(input.topology, candidates.pfs, *kind);
+      }
+    }
+  }
+}
+
 }  // namespace
 
 bool hasNear(const Mapping& mapping) {
@@ -131,14 +214,15 @@ bool hasNear(const Mapping& mapping) {
 
 NearResolution resolveNear(const NearInput& input) {
   NearResolution resolution{input.mapping, {}, {}};
-  const NearRequests all = requestsOf(input, resolution);
-  const auto found = topology::nearPfs(input.topology, all.requests, candidatesOf(input));
+  NearRequests all = requestsOf(input, resolution);
+  const auto candidates = candidatesOf(input);
+  limitLinks(input, candidates, all);
+  limitKinds(input, candidates, all);
+  const auto found = topology::nearPfs(input.topology, all.requests, candidates);
   for (std::size_t i = 0; i < found.size(); ++i) {
     MappedVf& entry = *all.entries[i];
     if (const auto fault = faultOf(input, entry, found[i]); !fault.empty()) {
-      resolution.faults[entry.name] = {
-          fault, "to use it anyway, name the PF by `pci:`; `vfpass topo` shows all distances",
-          ExitCode::badInput};
+      resolution.faults[entry.name] = {fault, remedyOf(entry, found[i]), ExitCode::badInput};
       continue;
     }
     resolution.reasons.push_back(reasonOf(input, entry, found[i]));

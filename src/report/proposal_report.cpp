@@ -16,10 +16,7 @@ std::string yamlString(const std::string& text) {
   return Json(text).dump(-1, ' ', true, Json::error_handler_t::replace);
 }
 
-bool isInfiniband(const Device& pf) {
-  const RdmaPort* port = pf.rdmaPort();
-  return port != nullptr && port->linkLayer == LinkLayer::infiniband;
-}
+bool isInfiniband(const Device& pf) { return linkTypeOf(pf) == LinkLayer::infiniband; }
 
 class ProposalWriter {
  public:
@@ -39,7 +36,14 @@ class ProposalWriter {
       writeGpu(i);
     }
     for (std::size_t i = 0; i < report_.proposal.nvswitches.size(); ++i) {
-      writeSwitch(i);
+      writeFabric("nvswitch", i, report_.proposal.nvswitches[i]);
+    }
+    if (!report_.proposal.nvlinkManagers.empty()) {
+      out_ << "functions:  # NVLink management of the board, which the guest's fabric manager "
+              "needs\n";
+    }
+    for (std::size_t i = 0; i < report_.proposal.nvlinkManagers.size(); ++i) {
+      writeFabric("nvlink-mgmt", i, report_.proposal.nvlinkManagers[i]);
     }
     writeNvlink();
     out_ << (report_.proposal.vfs.empty() ? "" : "vfs:\n");
@@ -66,9 +70,9 @@ class ProposalWriter {
     out_ << "\n  - {name: gpu" << entry << ", pci: \"" << toString(gpu.address) << "\"}\n";
   }
 
-  void writeSwitch(std::size_t entry) {
-    const Device& device = words_.function(report_.proposal.nvswitches[entry]);
-    out_ << "  - {name: nvswitch" << entry << ", pci: \"" << toString(device.address) << "\"}\n";
+  void writeFabric(std::string_view kind, std::size_t entry, std::size_t function) {
+    out_ << "  - {name: " << kind << entry << ", pci: \""
+         << toString(words_.function(function).address) << "\"}\n";
   }
 
   void writeNvlink() {
@@ -76,7 +80,18 @@ class ProposalWriter {
       return;
     }
     out_ << "# The GPUs are on a board with NVSwitches: " << nvlinkReason(*report_.proposal.nvlink)
-         << "\nnvlink: " << toString(*report_.proposal.nvlink) << '\n';
+         << partitionHint() << "\nnvlink: " << toString(*report_.proposal.nvlink) << '\n';
+  }
+
+  [[nodiscard]] std::string partitionHint() const {
+    std::vector<std::string> sizes;
+    for (const std::size_t size :
+         topology::nvlinkPartitionsNear(report_.topology, report_.proposal)) {
+      sizes.push_back(std::to_string(size));
+    }
+    return sizes.empty() ? ""
+                         : "\n# " + join(sizes, " or ") +
+                               " GPUs could keep NVLink, as a partition of the fabric manager.";
   }
 
   static std::string_view nvlinkReason(NvlinkMode mode) {
@@ -107,7 +122,7 @@ class ProposalWriter {
     out_ << "  # " << toString(vf.distance) << " to " << gpuName(*vf.gpu) << ": "
          << explain(vf.distance) << "; ";
     if (vf.alike.empty()) {
-      out_ << "no other PF is as near\n";
+      out_ << "no other PF of its kind is as near\n";
       return;
     }
     std::vector<std::string> names;
@@ -141,6 +156,7 @@ void writeJson(std::ostream& out, const ProposalReport& report) {
   document["vm"] = report.vm;
   document["gpus"] = listJson(report.proposal.gpus, address);
   document["nvswitches"] = listJson(report.proposal.nvswitches, address);
+  document["nvlink_management"] = listJson(report.proposal.nvlinkManagers, address);
   document["nvlink"] =
       report.proposal.nvlink ? Json(toString(*report.proposal.nvlink)) : Json(nullptr);
   document["vfs"] = listJson(report.proposal.vfs, [&](const topology::ProposedVf& vf) -> Json {

@@ -100,7 +100,8 @@ class Layout {
 
   int heightOf(std::size_t device) {
     const Device& function = words_.function(device);
-    if (function.role == FunctionRole::nvswitch) {
+    if (function.role == FunctionRole::nvswitch ||
+        function.role == FunctionRole::nvlinkManagement) {
       return shortDeviceHeight;
     }
     if (function.role == FunctionRole::gpu && hasFarRail(device)) {

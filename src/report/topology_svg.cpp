@@ -183,14 +183,17 @@ class Picture {
     svg_.openGroup(tooltip(function));
     svg_.rectangle(place, 6, classOf(function));
     const bool nvswitch = function.role == FunctionRole::nvswitch;
+    const bool manager = function.role == FunctionRole::nvlinkManagement;
     svg_.text({left, place.y + 19}, "name",
-              nvswitch ? "NVSwitch" : fitted(words_.name(device), nameCharacters));
+              nvswitch  ? "NVSwitch"
+              : manager ? "NVLink mgmt"
+                        : fitted(words_.name(device), nameCharacters));
     svg_.text({left, place.y + 35}, "mono", toString(function.address));
     drawPcie(device, right, place.y);
     if (function.role == FunctionRole::nic) {
       drawPort(device, {left, place.y + 53});
       drawVfs(device, {left, place.y + deviceTextHeight});
-    } else if (!nvswitch) {
+    } else if (!nvswitch && !manager) {
       svg_.text({left, place.y + 53}, "small", fitted(shortModel(function), lineCharacters));
     }
     svg_.closeGroup();

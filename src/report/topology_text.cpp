@@ -6,6 +6,7 @@
 #include "topology_words.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/report/topology_report.hpp"
+#include "vfpass/topology/nvlink_topology.hpp"
 
 namespace vfpass::report {
 namespace {
@@ -111,6 +112,19 @@ void writePfRows(std::ostream& out, const TopologyWords& words, const Style& sty
   table.write(out, style);
 }
 
+// The functions that look like NICs, but are none.
+void writeNvlinkManagers(std::ostream& out, const TopologyWords& words) {
+  std::vector<std::string> names;
+  for (const std::size_t number : topology::nvlinkBoard(words.topology()).managers) {
+    const std::string address = toString(words.function(number).address);
+    const std::string name = printable(words.name(number));
+    names.push_back(name == address ? address : name + " (" + address + ")");
+  }
+  if (!names.empty()) {
+    out << "\nNVLink management of the GPU board, no NICs: " << join(names, ", ") << '\n';
+  }
+}
+
 constexpr std::size_t maxNamedVfs = 8;
 
 class TreeWriter {
@@ -153,7 +167,9 @@ class TreeWriter {
     if (words_.name(device) != toString(function.address)) {
       line += "  " + toString(function.address);
     }
-    line += function.role == FunctionRole::nvswitch ? "  NVSwitch" : "";
+    line += function.role == FunctionRole::nvswitch           ? "  NVSwitch"
+            : function.role == FunctionRole::nvlinkManagement ? "  NVLink management"
+                                                              : "";
     line += "  " + linkText(device);
     if (function.role == FunctionRole::nic) {
       line += "  " + printable(portText(function));
@@ -216,6 +232,7 @@ void writeTopologyMatrix(std::ostream& out, const TopologyReport& report, const 
     out << '\n';
     writePfRows(out, words, style);
   }
+  writeNvlinkManagers(out, words);
 }
 
 void writeDeviceMatrix(std::ostream& out, const std::string& title,

@@ -47,7 +47,8 @@ std::vector<topology::Branch> TopologyWords::branches() const {
   return topology::branchesOf(topology(), {[](const Device& function) {
                                 const bool shown = function.role == FunctionRole::gpu ||
                                                    function.role == FunctionRole::nic ||
-                                                   function.role == FunctionRole::nvswitch;
+                                                   function.role == FunctionRole::nvswitch ||
+                                                   function.role == FunctionRole::nvlinkManagement;
                                 return shown && !function.physicalFunction;
                               }});
 }
@@ -60,7 +61,9 @@ std::string TopologyWords::name(std::size_t number) const {
     return found->second;
   }
   const Device& named = function(number);
-  return named.role == FunctionRole::nic ? nicName(named) : toString(named.address);
+  const bool isNic =
+      named.role == FunctionRole::nic || named.role == FunctionRole::nvlinkManagement;
+  return isNic ? nicName(named) : toString(named.address);
 }
 
 const Lease* TopologyWords::leaseOf(std::size_t number) const {

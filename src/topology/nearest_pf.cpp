@@ -1,6 +1,8 @@
 #include "vfpass/topology/nearest_pf.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
 #include <tuple>
 #include <utility>
 
@@ -36,11 +38,14 @@ std::tuple<bool, std::uint64_t, unsigned, PciAddress> rankOf(const Device& pf, u
 }
 
 // All candidates at the shortest distance; choose() selects one of them.
-NearPf nearestOf(const Topology& topology, std::size_t function,
+NearPf nearestOf(const Topology& topology, const NearRequest& request,
                  const std::vector<std::size_t>& pfs) {
   NearPf nearest;
   for (const std::size_t pf : pfs) {
-    const Distance found = distance(topology, function, pf);
+    if (request.among && !request.among->contains(pf)) {
+      continue;
+    }
+    const Distance found = distance(topology, request.function, pf);
     if (found < nearest.distance || nearest.alike.empty()) {
       nearest.distance = found;
       nearest.alike.clear();
@@ -103,7 +108,7 @@ std::vector<NearPf> nearPfs(const Topology& topology, const std::vector<NearRequ
   std::vector<NearPf> found;
   std::vector<std::size_t> open;
   for (std::size_t i = 0; i < requests.size(); ++i) {
-    NearPf& near = found.emplace_back(nearestOf(topology, requests[i].function, candidates.pfs));
+    NearPf& near = found.emplace_back(nearestOf(topology, requests[i], candidates.pfs));
     const auto kept =
         requests[i].kept ? std::ranges::find(near.alike, *requests[i].kept) : near.alike.end();
     if (kept != near.alike.end()) {
@@ -119,6 +124,89 @@ std::vector<NearPf> nearPfs(const Topology& topology, const std::vector<NearRequ
     choose(topology, found[request], candidates);
   }
   return found;
+}
+
+std::set<std::size_t> ofKind(const Topology& topology, const std::vector<std::size_t>& pfs,
+                             const NicKind& kind) {
+  std::set<std::size_t> found;
+  std::ranges::copy_if(pfs, std::inserter(found, found.end()),
+                       [&](std::size_t pf) { return kindOf(topology.functions[pf]) == kind; });
+  return found;
+}
+
+namespace {
+
+// How well one kind serves the requests; lower is better.
+struct KindRank {
+  std::vector<Distance> distances;  // longest first
+  std::size_t moved = 0;            // requests whose current PF is of another kind
+  std::size_t others = 0;           // requests that would get another kind without a limit
+  bool otherFirst = false;          // the first request is one of these
+
+  auto operator<=>(const KindRank&) const = default;
+};
+
+std::vector<Distance> distancesOf(const std::vector<NearPf>& found) {
+  std::vector<Distance> distances;
+  for (const NearPf& near : found) {
+    distances.push_back(near.pf ? near.distance : Distance::sys);
+  }
+  std::ranges::sort(distances, std::ranges::greater());
+  return distances;
+}
+
+KindRank rankOf(const Topology& topology, std::vector<NearRequest> requests,
+                const NearCandidates& candidates, const std::vector<NearPf>& unlimited,
+                const NicKind& kind) {
+  KindRank rank;
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    const auto isOther = [&](const std::optional<std::size_t>& pf) {
+      return pf && kindOf(topology.functions[*pf]) != kind;
+    };
+    rank.moved += isOther(requests[i].kept) ? 1 : 0;
+    rank.others += isOther(unlimited[i].pf) ? 1 : 0;
+    rank.otherFirst = rank.otherFirst || (i == 0 && isOther(unlimited[i].pf));
+    std::set<std::size_t> among = ofKind(topology, candidates.pfs, kind);
+    if (requests[i].among) {
+      std::erase_if(among, [&](std::size_t each) { return !requests[i].among->contains(each); });
+    }
+    requests[i].among = std::move(among);
+  }
+  rank.distances = distancesOf(nearPfs(topology, requests, candidates));
+  return rank;
+}
+
+std::set<NicKind> keptKinds(const Topology& topology, const std::vector<NearRequest>& requests) {
+  std::set<NicKind> kinds;
+  for (const NearRequest& request : requests) {
+    if (request.kept) {
+      kinds.insert(kindOf(topology.functions[*request.kept]));
+    }
+  }
+  return kinds;
+}
+
+}  // namespace
+
+std::optional<NicKind> commonKind(const Topology& topology,
+                                  const std::vector<NearRequest>& requests,
+                                  const NearCandidates& candidates) {
+  if (requests.empty() || keptKinds(topology, requests).size() > 1) {
+    return std::nullopt;
+  }
+  std::set<NicKind> kinds;
+  for (const std::size_t pf : candidates.pfs) {
+    kinds.insert(kindOf(topology.functions[pf]));
+  }
+  const auto unlimited = nearPfs(topology, requests, candidates);
+  std::optional<std::pair<KindRank, NicKind>> best;
+  for (const NicKind& kind : kinds) {
+    const auto rank = rankOf(topology, requests, candidates, unlimited, kind);
+    if (rank.distances.front() != Distance::sys && (!best || rank < best->first)) {
+      best = {rank, kind};
+    }
+  }
+  return best ? std::optional(best->second) : std::nullopt;
 }
 
 std::vector<Rail> rails(const Topology& topology) {

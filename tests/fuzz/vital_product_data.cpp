@@ -1,5 +1,5 @@
 // The `vpd` file of a PCI function: bytes from the card's flash.
-// covers: src/host/sysfs/vital_product_data.cpp -copyFields -readVpdGuarded -readSerial
+// covers: src/host/sysfs/vital_product_data.cpp -copyFields -readVpdGuarded -readVpd -readSerial
 #include "vfpass/host/vital_product_data.hpp"
 
 #include <algorithm>
@@ -12,12 +12,13 @@ namespace vfpass::fuzz {
 
 void runTarget(std::string_view input) {
   constexpr std::size_t limit = 4096;
-  const std::string serial = host::findSerial([&](std::size_t offset, std::size_t length) {
+  const host::VitalProductData data = host::findVpd([&](std::size_t offset, std::size_t length) {
     require(offset + length <= limit, "nothing after the limit is read");
     return std::string(input.substr(std::min(offset, input.size()), length));
   });
-  requirePrintable(serial);
-  require(trim(serial) == serial, "a serial number has no space around it");
+  requirePrintable(data.serial);
+  requirePrintable(data.subModel);
+  require(trim(data.serial) == data.serial, "a serial number has no space around it");
 }
 
 }  // namespace vfpass::fuzz

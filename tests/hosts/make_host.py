@@ -15,6 +15,7 @@ SPEEDS = {1: "2.5", 2: "5.0", 3: "8.0", 4: "16.0", 5: "32.0", 6: "64.0"}
 H100 = dict(vendor=0x10DE, device=0x2330, subsystem=(0x10DE, 0x16C1), code=0x030200, driver="nvidia")
 CX7 = dict(vendor=0x15B3, device=0x1021, subsystem=(0x15B3, 0x0038), code=0x020000, driver="mlx5_core")
 CX7_IB = dict(CX7, code=0x020700)
+B200 = dict(H100, device=0x2901, subsystem=(0x10DE, 0x1999))
 NVSWITCH = dict(vendor=0x10DE, device=0x22A3, subsystem=(0x10DE, 0x1796), code=0x068000, driver="nvidia-nvswitch")
 ROOT = dict(vendor=0x8086, device=0x352A, code=0x060400, driver="pcieport")
 
@@ -93,8 +94,10 @@ class Host:
                             "ports/1/state": state, "ports/1/link_layer": layer, "ports/1/rate": rate}.items():
             self.write(f"{path}/{file}", value)
 
-    def serial(self, address, number):
+    def serial(self, address, number, vendor_list=""):
         fields = b"PN" + bytes([5]) + b"MCX75" + b"SN" + bytes([len(number)]) + number.encode()
+        if vendor_list:
+            fields += b"VA" + bytes([len(vendor_list)]) + vendor_list.encode()
         name = b"ConnectX"
         self.write(f"{self.paths[address]}/vpd", b"\x82" + struct.pack("<H", len(name)) + name + b"\x90" +
                    struct.pack("<H", len(fields)) + fields + b"\x78")
@@ -271,8 +274,55 @@ def bonded(host):
             host.sriov(pf, 8, offset=2 + 8 * function)
 
 
+def hgx_b200(host):
+    """8 GPUs, each with an InfiniBand NIC at one switch, and the board's ConnectX-7 for NVLink management: 4 functions
+    without SR-IOV, which only the VPD tells from NICs."""
+    host.processors("GenuineIntel", 6, 207, ["0000ffff", "ffff0000"])
+    port = host.root_port("pci0000:00", "01.0", (0x05, 0x05))
+    for function in range(4):
+        manager = host.function(port, f"0000:05:00.{function}", **CX7_IB, best=(3, 4))
+        host.rdma(manager, f"mlx5_{function}", layer="InfiniBand", guid=0xCC40F30300270000 + function)
+        host.serial(manager, "MT2500000001", "MLX:MN=MLNX:CSKU=V2:UUID=V3:PCI=V0:MODL=C7:SMDL=SW_MNG")
+    switch = dict(vendor=0x11F8, device=0x4052, code=0x060400, driver="pcieport")
+    for i, base in enumerate([0x14, 0x24, 0x34, 0x44, 0x94, 0xA4, 0xB4, 0xC4]):
+        node = i // 4
+        port = host.root_port(f"pci0000:{base:02x}", "01.0", (base + 1, base + 4), node)
+        up = host.function(port, f"0000:{base + 1:02x}:00.0", **switch, kind=UPSTREAM, node=node,
+                           buses=(base + 1, base + 2, base + 4))
+        down = [host.function(up, f"0000:{base + 2:02x}:0{slot}.0", **switch, kind=DOWNSTREAM, node=node,
+                              buses=(base + 2, base + 3 + slot, base + 3 + slot)) for slot in (0, 1)]
+        pf = host.function(down[0], f"0000:{base + 3:02x}:00.0", **CX7_IB, node=node)
+        host.netdev(pf, f"ibp{base + 3}s0", kind=32)
+        host.rdma(pf, f"mlx5_{4 + i}", layer="InfiniBand", guid=0x946DAE0300800000 + i)
+        host.serial(pf, f"MT24{i:04d}", "MLX:MN=MLNX:CSKU=V2:UUID=V3:PCI=V0:MODL=C7")
+        host.sriov(pf, 16, offset=1)
+        host.function(down[1], f"0000:{base + 4:02x}:00.0", **B200, node=node)
+
+
+def vpi(host):
+    """A GPU and a VPI card at one root port: port 1 is Ethernet, port 2 InfiniBand, 4 VFs each."""
+    host.processors("GenuineIntel", 6, 143, ["0000ffff"])
+    port = host.root_port("pci0000:18", "01.0", (0x19, 0x1A))
+    host.function(port, "0000:19:00.0", **H100)
+    for function, (kind, layer) in enumerate(((CX7, "Ethernet"), (CX7_IB, "InfiniBand"))):
+        pf = host.function(port, f"0000:1a:00.{function}", **kind)
+        host.netdev(pf, ("ens1f0np0", "ibp26s0f1")[function], kind=(1, 32)[function])
+        host.rdma(pf, f"mlx5_{function}", layer=layer)
+        host.sriov(pf, 4, 4, offset=2 + 4 * function, driver="vfio-pci", code=(0x020000, 0x020700)[function])
+
+
+def sriov_off(host):
+    """A GPU and a NIC whose firmware has SR-IOV off."""
+    host.processors("GenuineIntel", 6, 143, ["0000ffff"])
+    port = host.root_port("pci0000:10", "01.0", (0x11, 0x12))
+    host.function(port, "0000:11:00.0", **H100)
+    pf = host.function(port, "0000:12:00.0", **CX7_IB)
+    host.netdev(pf, "ibp18s0", kind=32)
+    host.rdma(pf, "mlx5_0", layer="InfiniBand")
+
+
 MACHINES = {"h100-8": h100, "two-sockets": two_sockets, "nic-alone": nic_alone, "many-vfs": many_vfs,
-            "no-netdev": no_netdev, "bonded": bonded}
+            "no-netdev": no_netdev, "bonded": bonded, "hgx-b200": hgx_b200, "vpi": vpi, "sriov-off": sriov_off}
 
 
 def main():

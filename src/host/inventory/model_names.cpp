@@ -113,7 +113,8 @@ void nameModels(Topology& topology) {
   std::map<std::pair<std::uint16_t, std::uint16_t>, std::string> known;
   for (Device& function : topology.functions) {
     const bool wanted = function.role == FunctionRole::gpu || function.role == FunctionRole::nic ||
-                        function.role == FunctionRole::nvswitch;
+                        function.role == FunctionRole::nvswitch ||
+                        function.role == FunctionRole::nvlinkManagement;
     if (!wanted || function.physicalFunction) {
       continue;
     }

@@ -15,6 +15,7 @@
 #include "vfpass/host/read_device.hpp"
 #include "vfpass/host/vfio_users.hpp"
 #include "vfpass/host/vital_product_data.hpp"
+#include "vfpass/mlx5_firmware.hpp"
 #include "vfpass/topology.hpp"
 
 namespace vfpass::inventory {
@@ -249,22 +250,36 @@ void takeNodes(Topology& topology) {
   }
 }
 
-// All functions of a card have the same serial number, and the kernel reads it four bytes at a
+// Whether the function may manage a board's NVLink, so that its VPD decides its role: those of HGX
+// B200 are InfiniBand controllers without SR-IOV capability. On other hosts such a card is rare,
+// and a read of the VPD takes up to tenths of a second.
+bool mayManageNvlink(const Topology& topology, const Device& function) {
+  constexpr std::uint32_t infinibandController = 0x0207;
+  const bool likely = function.totalVfs == 0 && function.classCode >> 8U == infinibandController;
+  return function.role == FunctionRole::nic && function.vendor == mellanox &&
+         (likely || std::ranges::any_of(topology.functions, isBlackwellModule));
+}
+
+// All functions of a card have the same vital product data, and the kernel reads it four bytes at a
 // time.
-void readSerials(const host::Root& root, Topology& topology) {
-  std::map<PciAddress, std::string> cards;
+void readCards(const host::Root& root, host::Serials serials, Topology& topology) {
+  std::map<PciAddress, host::VitalProductData> cards;
   for (Device& function : topology.functions) {
-    const bool wanted = function.role == FunctionRole::gpu || function.role == FunctionRole::nic;
-    if (!wanted || function.physicalFunction) {
+    const bool card = function.role == FunctionRole::gpu || function.role == FunctionRole::nic;
+    const bool candidate = mayManageNvlink(topology, function);
+    if (!card || function.physicalFunction || (serials == host::Serials::skip && !candidate)) {
       continue;
     }
-    PciAddress card = function.address;
-    card.function = 0;
-    auto [found, isNew] = cards.try_emplace(card);
+    PciAddress first = function.address;
+    first.function = 0;
+    auto [found, isNew] = cards.try_emplace(first);
     if (isNew) {
-      found->second = host::readSerial(root, function.address);
+      found->second = host::readVpd(root, function.address);
     }
-    function.serial = found->second;
+    function.serial = serials == host::Serials::read ? found->second.serial : "";
+    if (host::managesNvlink(found->second, function.vendor)) {
+      function.role = FunctionRole::nvlinkManagement;
+    }
   }
 }
 
@@ -348,9 +363,7 @@ Topology readTopology(const host::Root& root, host::Serials serials) {
   guessPorts(topology);
   dropIntegratedGraphics(topology);
   takeNodes(topology);
-  if (serials == host::Serials::read) {
-    readSerials(root, topology);
-  }
+  readCards(root, serials, topology);
   readHolders(root, topology);
   topology.processors = readProcessors(root);
   return topology;

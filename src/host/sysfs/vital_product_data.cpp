@@ -3,12 +3,15 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <string_view>
 
 #include "helper/guarded_child.hpp"
 #include "sysfs/pci_function.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/deadlines.hpp"
+#include "vfpass/mlx5_firmware.hpp"
 
 namespace vfpass::host {
 namespace {
@@ -24,25 +27,50 @@ std::size_t byteAt(const std::string& bytes, std::size_t position) {
   return static_cast<unsigned char>(bytes[position]);
 }
 
-// A field of the read-only resource is a two-letter keyword, a length byte, and data.
-std::string serialField(const std::string& fields) {
-  for (std::size_t at = 0; at + headerLength <= fields.size();) {
-    const std::size_t length = byteAt(fields, at + 2);
-    if (at + headerLength + length > fields.size()) {
-      return {};
+// The value of `name` in a list such as `MLX:MN=MLNX:SMDL=SW_MNG`; empty if it has none.
+std::string listed(std::string_view list, std::string_view name) {
+  for (std::size_t start = 0; start < list.size();) {
+    const std::size_t end = std::min(list.find(':', start), list.size());
+    const std::string_view part = list.substr(start, end - start);
+    if (part.starts_with(name) && part.substr(name.size()).starts_with('=')) {
+      return std::string(trim(part.substr(name.size() + 1)));
     }
-    if (fields.compare(at, 2, "SN") == 0) {
-      const std::string value = fields.substr(at + headerLength, length);
-      return printable(trim(value.substr(0, value.find('\0'))));
-    }
-    at += headerLength + length;
+    start = end + 1;
   }
   return {};
 }
 
+// The first of each keyword counts. V0 to VZ are the vendor's.
+void takeField(std::string_view keyword, std::string_view value, VitalProductData& data) {
+  value = value.substr(0, value.find('\0'));
+  if (keyword == "SN" && data.serial.empty()) {
+    data.serial = printable(trim(value));
+  } else if (keyword.starts_with('V') && data.subModel.empty()) {
+    data.subModel = printable(listed(value, "SMDL"));
+  }
+}
+
+// A field of the read-only resource is a two-letter keyword, a length byte, and data.
+VitalProductData parseFields(std::string_view fields) {
+  VitalProductData data;
+  for (std::size_t at = 0; at + headerLength <= fields.size();) {
+    const std::size_t length = static_cast<unsigned char>(fields[at + 2]);
+    if (at + headerLength + length > fields.size()) {
+      break;
+    }
+    takeField(fields.substr(at, 2), fields.substr(at + headerLength, length), data);
+    at += headerLength + length;
+  }
+  return data;
+}
+
 }  // namespace
 
-std::string findSerial(const ByteReader& read) {
+bool managesNvlink(const VitalProductData& data, std::uint16_t vendor) {
+  return vendor == mellanox && data.subModel == "SW_MNG";
+}
+
+VitalProductData findVpd(const ByteReader& read) {
   for (std::size_t offset = 0; offset + headerLength < vpdLimit;) {
     const std::string header = read(offset, headerLength);
     if (header.size() < headerLength) {
@@ -52,7 +80,7 @@ std::string findSerial(const ByteReader& read) {
     const std::size_t length = byteAt(header, 1) | byteAt(header, 2) << 8U;
     offset += headerLength;
     if (tag == readOnlyTag && offset + length <= vpdLimit) {
-      return serialField(read(offset, length));
+      return parseFields(read(offset, length));
     }
     if (tag != identifierTag) {
       return {};
@@ -64,7 +92,7 @@ std::string findSerial(const ByteReader& read) {
 
 namespace {
 
-// As findSerial(), reads headers and the read-only resource into a copy of the file, in which
+// As findVpd(), reads headers and the read-only resource into a copy of the file, in which
 // everything else is zero. Runs in the guarded child: must not allocate.
 void copyFields(int pipe, int file) {
   std::array<unsigned char, vpdLimit> bytes{};
@@ -98,7 +126,7 @@ std::string readVpdGuarded(int file, std::chrono::milliseconds deadline) {
   return reply.finished ? reply.bytes : std::string{};
 }
 
-std::string readSerial(const Root& root, const PciAddress& function) {
+VitalProductData readVpd(const Root& root, const PciAddress& function) {
   const FileDescriptor file =
       root.open(functionPath(function) + "/vpd", O_RDONLY | O_NONBLOCK | O_NOCTTY);
   if (!file) {
@@ -106,7 +134,7 @@ std::string readSerial(const Root& root, const PciAddress& function) {
   }
   const std::string copy =
       root.isLive() ? readVpdGuarded(file.get(), deadlines::serial) : std::string{};
-  return findSerial([&](std::size_t offset, std::size_t length) {
+  return findVpd([&](std::size_t offset, std::size_t length) {
     std::string bytes = !root.isLive()         ? readBytes(file.get(), offset, length)
                         : offset < copy.size() ? copy.substr(offset, length)
                                                : std::string{};
@@ -115,6 +143,10 @@ std::string readSerial(const Root& root, const PciAddress& function) {
     }
     return bytes;
   });
+}
+
+std::string readSerial(const Root& root, const PciAddress& function) {
+  return readVpd(root, function).serial;
 }
 
 }  // namespace vfpass::host

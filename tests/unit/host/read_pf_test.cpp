@@ -34,16 +34,33 @@ std::string field(const std::string& keyword, const std::string& value) {
   return keyword + static_cast<char>(value.size()) + value;
 }
 
-std::string serialOf(const std::string& bytes) {
-  return findSerial([&](std::size_t offset, std::size_t length) {
+VitalProductData dataOf(const std::string& bytes) {
+  return findVpd([&](std::size_t offset, std::size_t length) {
     return offset < bytes.size() ? bytes.substr(offset, length) : std::string{};
   });
 }
+
+std::string serialOf(const std::string& bytes) { return dataOf(bytes).serial; }
 
 TEST(VitalProductData, FindsSerialNumber) {
   EXPECT_EQ(serialOf(vpd(field("PN", "MCX6") + field("SN", "MT2042X01234  ") + field("V0", "x"))),
             "MT2042X01234");
   EXPECT_EQ(serialOf(vpd(field("SN", std::string("AB\0\0", 4)))), "AB");
+}
+
+// As captured on HGX B200, shortened.
+TEST(VitalProductData, FindsSubModel) {
+  const std::string list = "MLX:MN=MLNX:PCI=V0:MODL=C7:SMDL=SW_MNG";
+  const VitalProductData data = dataOf(vpd(field("SN", "MT1") + field("VA", list)));
+  EXPECT_EQ(data.serial, "MT1");
+  EXPECT_EQ(data.subModel, "SW_MNG");
+  EXPECT_EQ(dataOf(vpd(field("V3", "SMDL=SW_MNG:MODL=C7") + field("SN", "MT1"))).subModel,
+            "SW_MNG");
+  for (const char* other : {"MODL=C7", "XSMDL=SW_MNG", "SMDL:SW_MNG", "SMDL", ":::", "SMDL="}) {
+    EXPECT_EQ(dataOf(vpd(field("VA", other))).subModel, "");
+  }
+  EXPECT_EQ(dataOf(vpd(field("PN", list))).subModel, "") << "no field of the vendor";
+  EXPECT_EQ(dataOf(vpd(field("VA", "SMDL=\033[2J"))).subModel.find('\033'), std::string::npos);
 }
 
 TEST(VitalProductData, ReturnsNothingForMalformedData) {

@@ -211,6 +211,52 @@ TEST(ReadTopology, DoesNotFollowLinksOutOfTree) {
   EXPECT_EQ(at(topology, "0000:00:03.0").vendor, 0U);
 }
 
+// The read-only resource of a ConnectX with this vendor-specific field.
+std::string vpdWith(const std::string& list) {
+  const std::string fields = "SN\x03MT1VA" + std::string(1, static_cast<char>(list.size())) + list;
+  return "\x82" + std::string("\x01\0X\x90", 4) + std::string(1, static_cast<char>(fields.size())) +
+         std::string(1, '\0') + fields + "\x78";
+}
+
+class NvlinkManagementTest : public testing::Test {
+ protected:
+  NvlinkManagementTest() {
+    for (const char* function : {"0000:05:00.0", "0000:05:00.1"}) {
+      add(tree, std::string("pci0000:00/") + function,
+          "DRIVER=mlx5_core\nPCI_CLASS=20700\nPCI_ID=15B3:1021\n");
+    }
+    setVpd("MLX:MODL=C7:SMDL=SW_MNG");
+  }
+  void setVpd(const std::string& list) {
+    tree.file("sys/devices/pci0000:00/0000:05:00.0/vpd", vpdWith(list));
+  }
+  FunctionRole role(host::Serials serials) {
+    const Topology topology = readTopology(host::Root(tree.path()), serials);
+    EXPECT_EQ(at(topology, "0000:05:00.0").role, at(topology, "0000:05:00.1").role);
+    return at(topology, "0000:05:00.0").role;
+  }
+  SysfsTree tree;
+};
+
+TEST_F(NvlinkManagementTest, IsFoundByVpdAlsoWithoutSerials) {
+  EXPECT_EQ(role(host::Serials::read), FunctionRole::nvlinkManagement);
+  EXPECT_EQ(role(host::Serials::skip), FunctionRole::nvlinkManagement);
+  const Topology topology = readTopology(host::Root(tree.path()), host::Serials::skip);
+  EXPECT_EQ(at(topology, "0000:05:00.0").serial, "") << "not asked for";
+  setVpd("MLX:MODL=C7");
+  EXPECT_EQ(role(host::Serials::read), FunctionRole::nic);
+}
+
+// A firmware that shows SR-IOV for them changes nothing.
+TEST_F(NvlinkManagementTest, MayHaveSriovBesideBlackwellGpus) {
+  for (const char* function : {"0000:05:00.0", "0000:05:00.1"}) {
+    tree.file(std::string("sys/devices/pci0000:00/") + function + "/sriov_totalvfs", "16\n");
+  }
+  add(tree, "pci0000:00/0000:18:00.0", "DRIVER=nvidia\nPCI_CLASS=30200\nPCI_ID=10DE:2901\n");
+  EXPECT_EQ(role(host::Serials::skip), FunctionRole::nvlinkManagement);
+  EXPECT_EQ(role(host::Serials::read), FunctionRole::nvlinkManagement);
+}
+
 TEST(ReadTopology, ReportsOrZeroesInvalidValues) {
   const SysfsTree tree;
   const std::string megabyte(1 << 20, 'x');

@@ -7,6 +7,7 @@
 
 #include "choose_addresses.hpp"
 #include "fake/fake_kernel.hpp"
+#include "hosts/topology_builder.hpp"
 #include "vfpass/mlx5_firmware.hpp"
 #include "vfpass/plan/lease_device.hpp"
 
@@ -83,6 +84,26 @@ TEST_F(AttachTest, OrdersStepsLeaseConfigureBindXml) {
   EXPECT_TRUE(std::holds_alternative<BindDriver>(decision.plan.steps[2].action));
   EXPECT_TRUE(decision.plan.steps[2].disrupts);
   EXPECT_TRUE(std::holds_alternative<EditDomain>(decision.plan.steps[3].action));
+}
+
+TEST_F(AttachTest, RefusesVfOfNvlinkManagement) {
+  hosts::TopologyBuilder builder;
+  static_cast<void>(builder.function(FunctionRole::nvlinkManagement, "0000:01:00.0",
+                                     builder.hostBridge("pci0000:00", 0)));
+  input.topology = builder.topology;
+  const auto found = objection();
+  EXPECT_THAT(found.message, HasSubstr("manages the NVLink of the GPU board"));
+  EXPECT_EQ(found.code, ExitCode::badInput);
+}
+
+// VFs exist only after the attach, so that their groups cannot be missing yet.
+TEST_F(AttachTest, SaysThatTheIommuIsOffBeforeVfsExist) {
+  input.mapping.vfs = {entry("rail0", "ens2f0np0")};
+  input.inventory = kernel.inventory();
+  input.inventory.iommuPresent = false;
+  const auto decision = planAttach(input);
+  ASSERT_EQ(decision.objections.size(), 1U);
+  EXPECT_THAT(decision.objections[0].message, HasSubstr("the IOMMU is off"));
 }
 
 // The kernel's list of VFs ends at 64 KiB.
@@ -562,6 +583,11 @@ TEST_F(AttachTest, RejectsMacThatAnotherVfOfTheHostHas) {
   EXPECT_THAT(objection().message,
               HasSubstr("MAC 02:00:00:00:00:01 of rail0 is already used by VF 2 of PF "));
   vf(2).settings.mac.reset();
+  kernel.addPf("0000:03:00.0", "ens3f0np0", 8, 2);
+  auto& elsewhere = kernel.pfs.at(*parsePciAddress("0000:03:00.0")).vfs[1].settings.mac;
+  elsewhere = mac;
+  EXPECT_THAT(objection().message, HasSubstr("already used by VF 1 of PF 0000:03:00.0"));
+  elsewhere.reset();
   vf(1).settings.mac = mac;
   EXPECT_TRUE(decide().objections.empty()) << "the VF itself may have it already";
   input.leases = decide().leases;

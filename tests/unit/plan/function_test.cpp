@@ -63,6 +63,44 @@ class FunctionTest : public testing::Test {
   AttachInput input;
 };
 
+// Three of a board's four NVSwitches in one group with the fourth: it is proposed once.
+TEST_F(FunctionTest, ProposesAMissingFunctionOfAGroupOnce) {
+  for (const char* address : {"0000:3b:00.0", "0000:3c:00.0", "0000:3d:00.0"}) {
+    Device& each = kernel.addFunction(address, "nvidia-nvswitch");
+    each.groupPeers = {{*parsePciAddress("0000:3e:00.0"), 0x068000, ""}};
+    input.mapping.functions.push_back(gpu("s" + std::to_string(each.address.bus), address));
+    input.placements.push_back({{0, each.address.bus, 0, 0}, std::nullopt, {}});
+  }
+  const auto found = objection();
+  EXPECT_THAT(found.message, HasSubstr("shares IOMMU group"));
+  EXPECT_THAT(found.remedy, HasSubstr("0000:3e:00.0"));
+  // The same function as a part of the board: only that problem.
+  hosts::TopologyBuilder builder;
+  const auto bridge = builder.hostBridge("pci0000:00", 0);
+  static_cast<void>(builder.gpu("0000:3a:00.0", bridge));
+  for (const char* address : {"0000:3b:00.0", "0000:3c:00.0", "0000:3d:00.0", "0000:3e:00.0"}) {
+    static_cast<void>(builder.function(FunctionRole::nvswitch, address, bridge));
+  }
+  input.topology = builder.topology;
+  input.mapping.nvlink = NvlinkMode::all;
+  EXPECT_THAT(objection().message, HasSubstr("`nvlink: all` needs all 1 GPU and 4 NVSwitches"));
+}
+
+TEST_F(FunctionTest, SaysOnceThatTheIommuIsOff) {
+  function().iommuGroup.reset();
+  input.inventory = kernel.inventory();
+  input.inventory.iommuPresent = false;
+  for (auto& vf : input.inventory.pfs[0].vfs) {
+    vf.iommuGroup.reset();
+  }
+  const auto decision = planAttach(input);
+  ASSERT_THAT(decision.objections, SizeIs(1));
+  EXPECT_THAT(decision.objections[0].message, HasSubstr("the IOMMU is off"));
+  EXPECT_THAT(decision.objections[0].remedy, HasSubstr("`vfpass doctor`"));
+  EXPECT_EQ(decision.objections[0].code, ExitCode::failed) << "it disrupts nothing";
+  EXPECT_THAT(decision.plan.steps, IsEmpty());
+}
+
 TEST_F(FunctionTest, RefusesFunctionOfLibvirtNetworkPool) {
   input.pools = {{"others", {*parsePciAddress("0000:3b:00.0")}, {"ens9"}}};
   EXPECT_THAT(decide().objections, IsEmpty());

@@ -129,6 +129,83 @@ TEST_F(ResolveNearTest, RejectsMissingGpuAndHostWithoutPfs) {
               HasSubstr("no NIC with SR-IOV, RDMA and a driver"));
 }
 
+// Port 1 of a VPI card is Ethernet, port 2 InfiniBand.
+class VpiTest : public ResolveNearTest {
+ protected:
+  VpiTest() { setLink(1, LinkLayer::infiniband); }
+  void setLink(std::size_t pf, LinkLayer link) {
+    machine.topology.functions[pf].rdma[0].ports[0].linkLayer = link;
+  }
+  MappedVf& last() { return mapping.vfs.back(); }
+};
+
+TEST_F(VpiTest, EntryTakesPortOfItsLinkType) {
+  add("guids", "gpu0");
+  last().guidsAutomatic = true;
+  add("vlan", "gpu0");
+  last().settings.vlan = Vlan{100};
+  add("mac", "gpu0");
+  last().macAutomatic = false;
+  add("teamed", "gpu0");
+  last().teamingWith = "net0";
+  EXPECT_THAT(pfs(), ElementsAre("pci 0000:02:00.0", "pci 0000:01:00.0", "pci 0000:01:00.0",
+                                 "pci 0000:01:00.0"));
+}
+
+TEST_F(VpiTest, LeasedEntryLeavesAPortOfAnotherType) {
+  add("rail0", "gpu0");
+  last().nodeGuidAutomatic = true;
+  lease("rail0", "0000:01:00.0", domain, 0);
+  EXPECT_THAT(pfs(), ElementsAre("pci 0000:02:00.0"));
+}
+
+TEST_F(VpiTest, SaysThatNoPortHasTheType) {
+  setLink(1, LinkLayer::ethernet);
+  add("rail0", "gpu0");
+  last().guidsAutomatic = true;
+  const Objection fault = resolve().faults.at("rail0");
+  EXPECT_THAT(fault.message, HasSubstr("this host has no InfiniBand NIC"));
+  EXPECT_THAT(fault.remedy, HasSubstr("remove `infiniband:`"));
+}
+
+TEST_F(VpiTest, SaysThatPortOfTheTypeIsFar) {
+  add("rail0", "gpu1");
+  last().guidsAutomatic = true;
+  EXPECT_THAT(resolve().faults.at("rail0").message,
+              HasSubstr("no InfiniBand PF is near enough: the nearest one, 0000:02:00.0"));
+}
+
+TEST_F(VpiTest, EntriesWithoutTypeTakeOneKind) {
+  add("rail0", "gpu0");
+  add("rail1", "gpu0");
+  EXPECT_THAT(pfs(), ElementsAre("pci 0000:01:00.0", "pci 0000:01:00.0"));
+  last().guidsAutomatic = true;
+  EXPECT_THAT(pfs(), ElementsAre("pci 0000:02:00.0", "pci 0000:02:00.0"));
+  last().guidsAutomatic = false;
+  lease("rail1", "0000:02:00.0", domain, 0);
+  EXPECT_THAT(pfs(), ElementsAre("pci 0000:02:00.0", "pci 0000:02:00.0")) << "it keeps its PF";
+  lease("rail0", "0000:01:00.0", domain, 0);
+  EXPECT_THAT(pfs(), ElementsAre("pci 0000:01:00.0", "pci 0000:02:00.0")) << "both keep theirs";
+}
+
+TEST_F(VpiTest, VendorsAreNotMixed) {
+  setLink(1, LinkLayer::ethernet);
+  machine.topology.functions[1].vendor = 0x14e4;
+  add("rail0", "gpu0");
+  add("rail1", "gpu0");
+  EXPECT_THAT(pfs(), ElementsAre("pci 0000:01:00.0", "pci 0000:01:00.0"));
+}
+
+// One GPU at each node; only one kind is near both.
+TEST_F(VpiTest, TakesTheKindThatIsNearToAll) {
+  static_cast<void>(machine.pf("0000:82:00.0", "mlx5_2", 1));
+  kernel.addPf("0000:82:00.0", "ens3", 8, 4);
+  machine.topology.functions.back().rdma[0].ports[0].linkLayer = LinkLayer::infiniband;
+  add("rail0", "gpu0");
+  add("rail1", "gpu1");
+  EXPECT_THAT(pfs(), ElementsAre("pci 0000:02:00.0", "pci 0000:82:00.0"));
+}
+
 TEST_F(ResolveNearTest, IgnoresNicWithoutRdma) {
   Device& lower = machine.topology.functions[0];
   lower.rdma.clear();

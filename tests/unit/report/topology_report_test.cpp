@@ -54,6 +54,29 @@ TEST(TopologyReport, Svg) {
   expectGolden("../../../../docs/topology.svg", svgOf(samples::topology()));
 }
 
+// The ConnectX functions of an HGX B200 board.
+TEST(TopologyReport, NvlinkManagementIsNoNic) {
+  TopologyReport report = samples::topology();
+  Device* nic = nullptr;
+  for (Device& function : report.topology.functions) {
+    nic = isPf(function) ? &function : nic;
+  }
+  ASSERT_NE(nic, nullptr);
+  nic->role = FunctionRole::nvlinkManagement;
+  const std::string name = nic->rdmaDevice();
+  const std::string address = toString(nic->address);
+  const auto matrix = written([&](auto& out) { writeTopologyMatrix(out, report, {}); });
+  EXPECT_THAT(matrix, HasSubstr("\nNVLink management of the GPU board, no NICs: " + name + " (" +
+                                address + ")\n"));
+  EXPECT_THAT(matrix, Not(HasSubstr(name + "  "))) << "neither PF nor rail";
+  EXPECT_THAT(written([&](auto& out) { writeTopologyTree(out, report, {}); }),
+              HasSubstr(name + "  " + address + "  NVLink management"));
+  EXPECT_THAT(svgOf(report), HasSubstr("NVLink mgmt"));
+  const auto json = written([&](auto& out) { writeTopologyJson(out, report); });
+  expectValid("topo", json);
+  EXPECT_THAT(json, HasSubstr("\"nvlink-management\""));
+}
+
 TEST(TopologyReport, EscapesUntrustedTextInThePicture) {
   const std::string text = svgOf(samples::hostileTopology());
   pugi::xml_document document;
@@ -175,7 +198,7 @@ TEST(ProposalReport, MappingAndJson) {
   report.command = "vfpass init ...";
   report.schemaFile = "/usr/share/vfpass/mapping.schema.json";
   report.topology = sample.topology;
-  report.proposal = topology::propose(sample.topology, sample.leases, 2, 3);
+  report.proposal = topology::propose(sample.topology, sample.leases, {2, 3});
   expectGolden("init.yaml", written([&](auto& out) { writeProposal(out, report, {}); }));
   const auto json =
       written([&](auto& out) { writeProposal(out, report, {.json = true, .color = false}); });

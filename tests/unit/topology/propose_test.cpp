@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "hosts/topology_builder.hpp"
 #include "vfpass/error.hpp"
 
@@ -10,6 +12,7 @@ namespace vfpass::topology {
 namespace {
 
 using testing::ElementsAre;
+using testing::HasSubstr;
 
 // Node 0: a GPU and a PF at one root port, and another GPU; node 1: two GPUs and a PF, each at its
 // own root port.
@@ -45,7 +48,7 @@ std::vector<std::size_t> pfsOf(const Proposal& proposal) {
 
 TEST(Propose, PrefersNearestPair) {
   const Machine machine;
-  const Proposal proposal = propose(machine.topology, {}, 1, 1);
+  const Proposal proposal = propose(machine.topology, {}, {1, 1});
   EXPECT_THAT(proposal.gpus, ElementsAre(machine.gpu0));
   EXPECT_THAT(pfsOf(proposal), ElementsAre(machine.nic0));
   EXPECT_EQ(proposal.vfs[0].distance, Distance::pix);
@@ -54,7 +57,7 @@ TEST(Propose, PrefersNearestPair) {
 
 TEST(Propose, SkipsLeasedGpus) {
   const Machine machine;
-  const Proposal proposal = propose(machine.topology, {machine.lease(machine.gpu0)}, 2, 2);
+  const Proposal proposal = propose(machine.topology, {machine.lease(machine.gpu0)}, {2, 2});
   EXPECT_THAT(proposal.gpus, ElementsAre(machine.gpu2, machine.gpu3)) << "one node has both";
   EXPECT_THAT(pfsOf(proposal), ElementsAre(machine.nic1, machine.nic1));
 }
@@ -62,25 +65,118 @@ TEST(Propose, SkipsLeasedGpus) {
 TEST(Propose, SkipsPfWithoutFreeVfs) {
   Machine machine;
   machine.topology.functions[machine.nic0].totalVfs = 1;
-  EXPECT_THAT(pfsOf(propose(machine.topology, {machine.lease(machine.nic0)}, 4, 1)),
+  EXPECT_THAT(pfsOf(propose(machine.topology, {machine.lease(machine.nic0)}, {4, 1})),
               ElementsAre(machine.nic1));
-  EXPECT_THAT(pfsOf(propose(machine.topology, {}, 4, 5)),
+  EXPECT_THAT(pfsOf(propose(machine.topology, {}, {4, 5})),
               ElementsAre(machine.nic0, machine.nic1, machine.nic1, machine.nic1, machine.nic1));
 }
 
 TEST(Propose, SkipsPfAfterFirmwareError) {
   Machine machine;
-  machine.topology.functions[machine.nic0].netdevs.clear();
-  EXPECT_THAT(pfsOf(propose(machine.topology, {}, 1, 1)), ElementsAre(machine.nic0));
-  machine.topology.functions[machine.nic0].rdma.clear();
-  EXPECT_THAT(pfsOf(propose(machine.topology, {}, 4, 1)), ElementsAre(machine.nic1));
+  Device& pf = machine.topology.functions[machine.nic0];
+  pf.netdevs.clear();
+  EXPECT_THAT(pfsOf(propose(machine.topology, {}, {4, 1})), ElementsAre(machine.nic1))
+      << "attach needs the netdev of an Ethernet PF";
+  pf.rdma.clear();
+  EXPECT_THAT(pfsOf(propose(machine.topology, {}, {4, 1})), ElementsAre(machine.nic1));
+}
+
+TEST(Propose, SkipsPfWithoutDriver) {
+  Machine machine;
+  machine.topology.functions[machine.nic0].driver = "";
+  EXPECT_THAT(pfsOf(propose(machine.topology, {}, {4, 1})), ElementsAre(machine.nic1));
+}
+
+std::string refusal(const Topology& topology, const Wanted& wanted) {
+  try {
+    static_cast<void>(propose(topology, {}, wanted));
+  } catch (const Error& error) {
+    return std::string(error.what()) + "; " + error.remedy();
+  }
+  return {};
+}
+
+TEST(Propose, SaysThatTheHostHasNoGpu) {
+  hosts::TopologyBuilder machine;
+  static_cast<void>(machine.pf("0000:01:00.0", "mlx5_0", machine.hostBridge("pci0000:00", 0)));
+  EXPECT_EQ(refusal(machine.topology, {1, 1}),
+            "this host has no GPU; propose VFs alone: `--gpus 0 --vfs NUMBER`");
+  EXPECT_EQ(refusal(machine.topology, {0, 1}), "");
+}
+
+TEST(Propose, SaysWhyNoPfCanHaveVfs) {
+  Machine machine;
+  machine.topology.functions[machine.nic0].totalVfs = 0;
+  machine.topology.functions[machine.nic1].netdevs.clear();
+  machine.topology.functions[machine.nic1].rdma.clear();
+  EXPECT_EQ(
+      refusal(machine.topology, {1, 1}),
+      "no PF of this host can have VFs: 0000:01:00.1 shows no SR-IOV capability, 0000:83:00.0 "
+      "has neither netdev nor RDMA device; run `vfpass doctor`: its checks sriov-firmware and "
+      "pf-netdev name the cause");
+  EXPECT_EQ(refusal(machine.topology, {1, 0}), "") << "GPUs alone";
+}
+
+// Ports of one VPI card at one GPU: Ethernet and InfiniBand.
+struct MixedMachine : hosts::TopologyBuilder {
+  MixedMachine() {
+    const auto bridge = hostBridge("pci0000:00", 0);
+    gpu0 = gpu("0000:01:00.0", bridge);
+    ethernet = pf("0000:02:00.0", "mlx5_0", bridge);
+    infiniband = pf("0000:02:00.1", "mlx5_1", bridge);
+    topology.functions[infiniband].rdma[0].ports[0].linkLayer = LinkLayer::infiniband;
+    for (const std::size_t each : {ethernet, infiniband}) {
+      topology.functions[each].totalVfs = 4;
+    }
+  }
+  std::size_t gpu0, ethernet, infiniband;
+};
+
+TEST(Propose, MixesNoLinkTypes) {
+  const MixedMachine machine;
+  EXPECT_THAT(pfsOf(propose(machine.topology, {}, {1, 3})),
+              ElementsAre(machine.ethernet, machine.ethernet, machine.ethernet));
+  EXPECT_THAT(pfsOf(propose(machine.topology, {}, {1, 3, true})),
+              ElementsAre(machine.infiniband, machine.infiniband, machine.infiniband));
+  EXPECT_THAT(pfsOf(propose(machine.topology, {}, {0, 2, true})),
+              ElementsAre(machine.infiniband, machine.infiniband));
+  EXPECT_THAT(refusal(machine.topology, {1, 5}),
+              HasSubstr("5 VFs requested, but no vendor and link type has that many free: 4 of "
+                        "ethernet PFs 0000:02:00.0; 4 of infiniband PFs 0000:02:00.1"));
+  EXPECT_THAT(refusal(machine.topology, {1, 5, true}), HasSubstr("only 4 free"));
+}
+
+TEST(Propose, SaysThatThereIsNoInfiniband) {
+  const Machine machine;
+  EXPECT_THAT(refusal(machine.topology, {1, 1, true}),
+              HasSubstr("1 VF of InfiniBand NICs requested, but this host has no InfiniBand PF"));
+}
+
+TEST(Propose, MixesNoVendors) {
+  MixedMachine machine;
+  Device& other = machine.topology.functions[machine.infiniband];
+  other.rdma[0].ports[0].linkLayer = LinkLayer::ethernet;
+  other.vendor = 0x14e4;
+  other.driver = "bnxt_en";
+  EXPECT_THAT(pfsOf(propose(machine.topology, {}, {1, 3})),
+              ElementsAre(machine.ethernet, machine.ethernet, machine.ethernet));
+}
+
+// The kind that serves all GPUs from near, although the other one is first at one of them.
+TEST(Propose, TakesTheKindThatIsNearAsAWhole) {
+  Machine machine;
+  const auto far = machine.pf("0000:01:00.2", "ib0", 0, machine.topology.functions[1].parent);
+  machine.topology.functions[far].rdma[0].ports[0].linkLayer = LinkLayer::infiniband;
+  machine.topology.functions[machine.nic0].totalVfs = 0;
+  const auto pfs = pfsOf(propose(machine.topology, {}, {4, 4}));
+  EXPECT_EQ(std::set(pfs.begin(), pfs.end()).size(), 1U);
 }
 
 TEST(Propose, TakesSecondVfFromEquallyNearPf) {
   Machine machine;
   const auto beside = machine.pf("0000:84:00.0", "mlx5_2", 1);
   const Proposal proposal =
-      propose(machine.topology, {machine.lease(machine.gpu0), machine.lease(machine.gpu1)}, 1, 3);
+      propose(machine.topology, {machine.lease(machine.gpu0), machine.lease(machine.gpu1)}, {1, 3});
   EXPECT_THAT(pfsOf(proposal), ElementsAre(machine.nic1, beside, machine.nic1));
   EXPECT_THAT(proposal.vfs[1].alike, ElementsAre(machine.nic1));
 }
@@ -88,7 +184,7 @@ TEST(Propose, TakesSecondVfFromEquallyNearPf) {
 TEST(Propose, SpreadsVfsWithoutGpus) {
   Machine machine;
   machine.topology.functions[machine.nic0].rdma[0].ports[0].state = "DOWN";
-  const Proposal proposal = propose(machine.topology, {}, 0, 2);
+  const Proposal proposal = propose(machine.topology, {}, {0, 2});
   EXPECT_THAT(pfsOf(proposal), ElementsAre(machine.nic1, machine.nic1));
   EXPECT_FALSE(proposal.vfs[0].gpu);
 }
@@ -98,26 +194,27 @@ TEST(Propose, SkipsNicsWithoutRdma) {
   machine.topology.functions[machine.nic0].rdma.clear();
   machine.topology.functions[machine.nic0].vendor = 0x14e4;
   machine.topology.functions[machine.nic0].driver = "bnxt_en";
-  EXPECT_THAT(pfsOf(propose(machine.topology, {}, 0, 2)), ElementsAre(machine.nic1, machine.nic1));
-  EXPECT_THROW(static_cast<void>(propose(machine.topology, {}, 0, 17)), Error);
+  EXPECT_THAT(pfsOf(propose(machine.topology, {}, {0, 2})),
+              ElementsAre(machine.nic1, machine.nic1));
+  EXPECT_THROW(static_cast<void>(propose(machine.topology, {}, {0, 17})), Error);
 }
 
 TEST(Propose, PrefersFasterPfWithoutGpus) {
   Machine machine;
   machine.topology.functions[machine.nic0].rdma[0].ports[0].rate = 100000;
-  EXPECT_THAT(pfsOf(propose(machine.topology, {}, 0, 3)),
+  EXPECT_THAT(pfsOf(propose(machine.topology, {}, {0, 3})),
               ElementsAre(machine.nic1, machine.nic1, machine.nic1));
 }
 
 TEST(Propose, ReportsFreeDevicesWhenThereAreTooFew) {
   const Machine machine;
   try {
-    static_cast<void>(propose(machine.topology, {machine.lease(machine.gpu0)}, 4, 1));
+    static_cast<void>(propose(machine.topology, {machine.lease(machine.gpu0)}, {4, 1}));
     FAIL();
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(), "4 GPUs requested, but this host has only 3 that are not leased");
   }
-  EXPECT_THROW(static_cast<void>(propose(machine.topology, {}, 1, 33)), Error);
+  EXPECT_THROW(static_cast<void>(propose(machine.topology, {}, {1, 33})), Error);
 }
 
 // The machine's four GPUs on a board with two NVSwitches.
@@ -133,23 +230,70 @@ struct SwitchedMachine : Machine {
 
 TEST(Propose, ChoosesNvlinkModeForGpusOfNvSwitchBoard) {
   SwitchedMachine machine;
-  EXPECT_EQ(propose(machine.topology, {}, 1, 1).nvlink, NvlinkMode::disabled);
-  EXPECT_EQ(propose(machine.topology, {}, 2, 1).nvlink, NvlinkMode::partition);
-  EXPECT_EQ(propose(machine.topology, {}, 3, 1).nvlink, NvlinkMode::disabled);
-  const Proposal whole = propose(machine.topology, {}, 4, 1);
+  EXPECT_EQ(propose(machine.topology, {}, {1, 1}).nvlink, NvlinkMode::disabled);
+  EXPECT_EQ(propose(machine.topology, {}, {2, 1}).nvlink, NvlinkMode::partition);
+  EXPECT_EQ(propose(machine.topology, {}, {3, 1}).nvlink, NvlinkMode::disabled);
+  const Proposal whole = propose(machine.topology, {}, {4, 1});
   EXPECT_EQ(whole.nvlink, NvlinkMode::all);
   EXPECT_EQ(whole.nvswitches, machine.switches);
-  EXPECT_EQ(propose(Machine().topology, {}, 4, 1).nvlink, std::nullopt);
+  EXPECT_EQ(propose(Machine().topology, {}, {4, 1}).nvlink, std::nullopt);
+}
+
+TEST(Propose, GivesNvlinkManagementWithTheWholeBoard) {
+  SwitchedMachine machine;
+  for (const std::size_t each : machine.switches) {
+    machine.topology.functions[each].role = FunctionRole::nvlinkManagement;
+  }
+  const Proposal whole = propose(machine.topology, {}, {4, 1});
+  EXPECT_EQ(whole.nvlink, NvlinkMode::all);
+  EXPECT_EQ(whole.nvlinkManagers, machine.switches);
+  EXPECT_EQ(propose(machine.topology, {}, {2, 1}).nvlink, NvlinkMode::partition);
+}
+
+// DGX-2: 8 GPUs are those of one of the two baseboards.
+TEST(Propose, GivesOneBaseboardOfTwo) {
+  hosts::TopologyBuilder machine;
+  std::vector<std::size_t> switches[2];
+  for (int socket = 0; socket < 2; ++socket) {
+    const auto bridge = machine.hostBridge("pci" + std::to_string(socket), socket);
+    for (int i = 0; i < 10; ++i) {
+      const std::string address = "0000:" + std::to_string(10 * (socket + 1) + i) + ":00.0";
+      if (i < 8) {
+        static_cast<void>(machine.gpu(address, bridge));
+      } else {
+        switches[socket].push_back(machine.function(FunctionRole::nvswitch, address, bridge));
+        machine.topology.functions.back().driver = "nvidia-nvswitch";
+      }
+    }
+  }
+  const Proposal proposal = propose(machine.topology, {}, {8, 0});
+  EXPECT_EQ(proposal.nvlink, NvlinkMode::all);
+  EXPECT_EQ(proposal.nvswitches, switches[0]);
+  EXPECT_EQ(propose(machine.topology, {}, {16, 0}).nvswitches.size(), 4U);
+  machine.topology.functions[switches[0][0]].role = FunctionRole::other;  // not identified
+  EXPECT_EQ(propose(machine.topology, {}, {8, 0}).nvlink, NvlinkMode::partition);
+}
+
+TEST(Propose, NamesNumbersOfGpusThatKeepNvlink) {
+  SwitchedMachine machine;
+  const auto sizes = [&](std::size_t gpus) {
+    return nvlinkPartitionsNear(machine.topology, propose(machine.topology, {}, {gpus, 1}));
+  };
+  EXPECT_THAT(sizes(3), ElementsAre(2, 4));
+  EXPECT_THAT(sizes(2), testing::IsEmpty());
+  EXPECT_THAT(sizes(1), testing::IsEmpty());
+  machine.topology.functions[machine.switches[0]].driver = "";
+  EXPECT_THAT(sizes(3), testing::IsEmpty()) << "no fabric manager on the host";
 }
 
 TEST(Propose, SkipsLeasedNvSwitches) {
   SwitchedMachine machine;
   const Lease lease = machine.lease(machine.switches[1]);
-  const Proposal proposal = propose(machine.topology, {lease}, 4, 1);
+  const Proposal proposal = propose(machine.topology, {lease}, {4, 1});
   EXPECT_EQ(proposal.nvlink, NvlinkMode::partition);
   EXPECT_THAT(proposal.nvswitches, testing::IsEmpty());
   machine.topology.functions[machine.switches[0]].driver = "";
-  EXPECT_EQ(propose(machine.topology, {lease}, 4, 1).nvlink, NvlinkMode::disabled);
+  EXPECT_EQ(propose(machine.topology, {lease}, {4, 1}).nvlink, NvlinkMode::disabled);
 }
 
 }  // namespace

@@ -27,7 +27,13 @@ struct DeviceTerms {
   bool unsafeInterrupts = false;
   /// Names of the mapping's entries: proposed lines use others.
   std::set<std::string> takenNames = {};
+  /// False: the host has no IOMMU group at all, which is one problem for all devices
+  /// (objectToMissingIommu()) instead of one for each.
+  bool iommuPresent = true;
 };
+
+/// The problem of a host whose IOMMU is off. Not a refusal: it disrupts nothing.
+Objection objectToMissingIommu();
 
 /// Problems that keep this function from being passed to any guest, regardless of its users: it is
 /// a bridge, a VF, a PF with VFs, the host's display, or not isolated. Allowances waive problems.

@@ -33,7 +33,9 @@ struct NearResolution {
 bool hasNear(const Mapping& mapping);
 
 /// Gives each entry with `near` the PF with the shortest PCIe path to that function of the mapping
-/// (topology::nearPfs). A PF in another NUMA node (SYS) is not near. A leased entry keeps its PF if
+/// (topology::nearPfs) among those with the link type that its attributes need. Entries that need
+/// the same type get PFs of one kind (topology::commonKind). A PF in another NUMA node (SYS) is not
+/// near. A leased entry keeps its PF if
 /// others are only equally near.
 NearResolution resolveNear(const NearInput& input);
 

@@ -31,6 +31,8 @@ std::uint64_t shareOf(const Device& pf, unsigned taken);
 struct NearRequest {
   std::size_t function = 0;
   std::optional<std::size_t> kept;  ///< its current PF, kept as long as none is nearer
+  /// The candidates that it can take; nullopt: all.
+  std::optional<std::set<std::size_t>> among = {};
 };
 
 /// The PF that was chosen.
@@ -54,6 +56,19 @@ struct NearCandidates {
 /// always a nearest PF, even if that has no free VF.
 std::vector<NearPf> nearPfs(const Topology& topology, const std::vector<NearRequest>& requests,
                             NearCandidates candidates);
+
+/// The kind of which every request gets a PF, so that one VM's rails can communicate: the one with
+/// the shortest longest path, then the shortest others; among equally near ones that of most
+/// current PFs, then that of most PFs that the requests get without such a limit, then that of the
+/// first. nullopt if some request has no near PF (SYS) of any one kind, or if their current PFs are
+/// of several kinds.
+std::optional<NicKind> commonKind(const Topology& topology,
+                                  const std::vector<NearRequest>& requests,
+                                  const NearCandidates& candidates);
+
+/// The candidates of this kind.
+std::set<std::size_t> ofKind(const Topology& topology, const std::vector<std::size_t>& pfs,
+                             const NicKind& kind);
 
 /// A GPU and the PF that serves it best.
 struct Rail {

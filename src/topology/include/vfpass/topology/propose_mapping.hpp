@@ -23,16 +23,29 @@ struct Proposal {
   std::vector<std::size_t> gpus;
   /// How NVLink is set up; nullopt: the GPUs are on no board with NVSwitches.
   std::optional<NvlinkMode> nvlink = {};
-  std::vector<std::size_t> nvswitches = {};  ///< passed to the guest (NvlinkMode::all)
+  std::vector<std::size_t> nvswitches = {};      ///< passed to the guest (NvlinkMode::all)
+  std::vector<std::size_t> nvlinkManagers = {};  ///< the same, of a board since Blackwell
   std::vector<ProposedVf> vfs;
+};
+
+/// What a guest should get.
+struct Wanted {
+  std::size_t gpus = 0;
+  std::size_t vfs = 0;
+  bool infiniband = false;  ///< only of InfiniBand PFs
 };
 
 /// The best devices for one guest: GPUs that are not leased, with the nearest PFs that have free
 /// VFs, from one NUMA node if that has enough. Each GPU gets a VF in turn; a second one comes from
-/// another equally near PF, if there is one. GPUs of a board with NVSwitches get all of the board
-/// or, where a driver on the host manages the NVSwitches, a partition; otherwise NVLink is
-/// disabled. Throws Error with the free numbers when the host has too few.
-Proposal propose(const Topology& topology, const std::vector<Lease>& leases, std::size_t gpuCount,
-                 std::size_t vfCount);
+/// another equally near PF, if there is one. All PFs are of one vendor and link type, those that
+/// are nearest as a whole. GPUs of a board with NVSwitches get all of the board
+/// or, where drivers on the host serve a fabric manager, a partition; otherwise NVLink is
+/// disabled. Throws Error with the free numbers when the host has too few, or with the reasons why
+/// it can have none.
+Proposal propose(const Topology& topology, const std::vector<Lease>& leases, const Wanted& wanted);
+
+/// Numbers of GPUs next to the proposed one with which a partition would keep NVLink; empty: it is
+/// kept, or no partition is possible.
+std::vector<std::size_t> nvlinkPartitionsNear(const Topology& topology, const Proposal& proposal);
 
 }  // namespace vfpass::topology
