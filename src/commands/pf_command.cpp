@@ -9,7 +9,8 @@ namespace {
 ExitCode listPfs(Session& session) {
   Inventory inventory = inventory::readPfList(session.root());
   commands::nameModels(session, inventory);
-  report::writePfs(session.out(), inventory, session.style());
+  report::writePfs(session.out(), inventory, inventory::readOtherNics(session.root(), inventory),
+                   session.style());
   return ExitCode::done;
 }
 
@@ -18,9 +19,8 @@ ExitCode listPfs(Session& session) {
 void addPf(CLI::App& app, Runner& runner) {
   auto* pf = app.add_subcommand("pf", "Show the physical functions of this host");
   pf->require_subcommand(1);
-  pf->add_subcommand("list", "List the SR-IOV capable NICs with a driver")->callback([&runner] {
-    runner = listPfs;
-  });
+  pf->add_subcommand("list", "List the SR-IOV capable NICs, and why others have no VFs")
+      ->callback([&runner] { runner = listPfs; });
 }
 
 }  // namespace vfpass::commands

@@ -68,7 +68,9 @@ PortFault withoutNetdev(const PhysicalFunction& pf) {
   return {"is bound to " + printable(pf.driver) +
               ", but has neither netdev nor RDMA device: the driver or the firmware has failed, or "
               "another network namespace has both",
-          lookAtLog(pf)};
+          lookAtLog(pf) +
+              "; after a failure, unbind and bind the driver while nothing uses its VFs, or "
+              "power-cycle the machine"};
 }
 
 }  // namespace

@@ -8,6 +8,8 @@
 #include "json.hpp"
 #include "text_values.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/mlx5_firmware.hpp"
+#include "vfpass/port_fault.hpp"
 #include "vfpass/report/table.hpp"
 
 namespace vfpass::report {
@@ -40,6 +42,31 @@ std::vector<Cell> pfRow(const PhysicalFunction& pf) {
           {textOrNothing(pf.serial)}};
 }
 
+constexpr const char* managesNvlink = "manages the NVLink of the GPU board, and is no NIC";
+
+std::string whyNoPf(const Device& nic) {
+  if (nic.role == FunctionRole::nvlinkManagement) {
+    return managesNvlink;
+  }
+  const std::string driver = nic.driver.empty() ? " and is bound to no driver" : "";
+  const bool firmware = hasMlx5Firmware(nic.vendor, nic.driver);
+  return "shows no SR-IOV capability" + driver +
+         (firmware ? "; `vfpass doctor` explains it (sriov-firmware)" : "");
+}
+
+// Why the VFs of a listed PF are of no use.
+std::optional<PortFault> faultOf(const PhysicalFunction& pf) {
+  if (pf.role == FunctionRole::nvlinkManagement) {
+    return PortFault{managesNvlink, "leave it to the fabric manager"};
+  }
+  return faultOfPort(pf);
+}
+
+Json faultJson(const PhysicalFunction& pf) {
+  const auto fault = faultOf(pf);
+  return fault ? Json{{"what", fault->what}, {"remedy", fault->remedy}} : Json();
+}
+
 Json pfJson(const PhysicalFunction& pf) {
   return {
       {"address", toString(pf.address)},
@@ -57,14 +84,28 @@ Json pfJson(const PhysicalFunction& pf) {
       {"sriov_capable", pf.totalVfs > 0},
       {"vfs", pf.vfs.size()},
       {"total_vfs", pf.totalVfs},
-      {"probes_vfs", pf.probesVfs}};
+      {"probes_vfs", pf.probesVfs},
+      {"fault", faultJson(pf)}};
 }
 
-void writePfsJson(std::ostream& out, const Inventory& inventory) {
+const std::string& nameOf(const Device& nic) {
+  return nic.rdma.empty() ? nic.netdev() : nic.rdmaDevice();
+}
+
+Json otherJson(const Device& nic) {
+  return {{"address", toString(nic.address)},
+          {"name", textOrNull(nameOf(nic))},
+          {"driver", textOrNull(nic.driver)},
+          {"reason", whyNoPf(nic)}};
+}
+
+void writePfsJson(std::ostream& out, const Inventory& inventory,
+                  const std::vector<Device>& others) {
   Json document = newDocument();
   document["iommu_present"] = inventory.iommuPresent;
   document["unsafe_interrupts"] = inventory.unsafeInterrupts;
   document["pfs"] = listJson(inventory.pfs, pfJson);
+  document["other_nics"] = listJson(others, otherJson);
   writeDocument(out, document);
 }
 
@@ -207,22 +248,45 @@ void writeVfsJson(std::ostream& out, const Inventory& inventory, const std::vect
   writeDocument(out, document);
 }
 
+void writeFaults(std::ostream& out, const Inventory& inventory) {
+  bool first = true;
+  for (const PhysicalFunction& pf : inventory.pfs) {
+    if (const auto fault = faultOf(pf)) {
+      out << (first ? "\n" : "") << "PF " << toString(pf.address) << ' ' << fault->what << "; "
+          << fault->remedy << '\n';
+      first = false;
+    }
+  }
+}
+
+void writeOthers(std::ostream& out, const std::vector<Device>& others) {
+  out << (others.empty() ? "" : "\n");
+  for (const Device& nic : others) {
+    const std::string name = nameOf(nic);
+    out << "no PF: " << toString(nic.address) << (name.empty() ? "" : " (" + printable(name) + ")")
+        << ' ' << whyNoPf(nic) << '\n';
+  }
+}
+
 }  // namespace
 
-void writePfs(std::ostream& out, const Inventory& inventory, const Style& style) {
+void writePfs(std::ostream& out, const Inventory& inventory, const std::vector<Device>& others,
+              const Style& style) {
   if (style.json) {
-    writePfsJson(out, inventory);
+    writePfsJson(out, inventory, others);
     return;
   }
   if (inventory.pfs.empty()) {
     out << "no SR-IOV capable NIC with a driver\n";
-    return;
+  } else {
+    Table table({"PF", "NETDEV", "RDMA", "DRIVER", "LINK", "VFS", "NUMA", "MODEL", "SERIAL"});
+    for (const auto& pf : inventory.pfs) {
+      table.add(pfRow(pf));
+    }
+    table.write(out, style);
   }
-  Table table({"PF", "NETDEV", "RDMA", "DRIVER", "LINK", "VFS", "NUMA", "MODEL", "SERIAL"});
-  for (const auto& pf : inventory.pfs) {
-    table.add(pfRow(pf));
-  }
-  table.write(out, style);
+  writeFaults(out, inventory);
+  writeOthers(out, others);
 }
 
 void writeVfs(std::ostream& out, const Inventory& inventory, const std::vector<Lease>& leases,

@@ -1,7 +1,11 @@
 #include "vfpass/inventory/read_inventory.hpp"
 
 #include <algorithm>
+#include <map>
+#include <set>
+#include <string>
 
+#include "read_pci_function.hpp"
 #include "vfpass/host/system_kernel.hpp"
 
 namespace vfpass::inventory {
@@ -54,6 +58,63 @@ Inventory readPfList(host::Root root) {
     }
   }
   return inventory;
+}
+
+namespace {
+
+std::set<PciAddress> addressesOf(const Inventory& inventory) {
+  std::set<PciAddress> addresses;
+  for (const PhysicalFunction& pf : inventory.pfs) {
+    addresses.insert(pf.address);
+    for (const VirtualFunction& vf : pf.vfs) {
+      addresses.insert(vf.address);
+    }
+  }
+  return addresses;
+}
+
+// All functions of a card have the same vital product data; readTopology() reads, and a snapshot
+// has, that of the first one.
+bool managesNvlink(const host::Root& root, const Device& nic, std::map<PciAddress, bool>& cards) {
+  constexpr std::uint32_t infinibandController = 0x0207;
+  if (nic.classCode >> 8U != infinibandController) {
+    return false;
+  }
+  PciAddress card = nic.address;
+  card.function = 0;
+  const auto [found, isNew] = cards.try_emplace(card);
+  if (isNew) {
+    found->second = host::managesNvlink(host::readVpd(root, nic.address), nic.vendor);
+  }
+  return found->second;
+}
+
+}  // namespace
+
+std::vector<Device> readOtherNics(const host::Root& root, const Inventory& inventory) {
+  constexpr const char* bus = "sys/bus/pci/devices";
+  const std::set<PciAddress> known = addressesOf(inventory);
+  std::map<PciAddress, bool> cards;
+  std::vector<TopologyProblem> problems;  // `topo` reports them
+  std::vector<Device> nics;
+  for (const std::string& name : root.list(bus)) {
+    const auto address = parsePciAddress(name);
+    const host::Folder folder(root, std::string(bus) + "/" + name);
+    if (!address || known.contains(*address) || !folder || folder.linkName("physfn")) {
+      continue;
+    }
+    Device nic;
+    nic.address = *address;
+    if (!readFacts(folder, false, nic, problems) || nic.role != FunctionRole::nic) {
+      continue;
+    }
+    if (managesNvlink(root, nic, cards)) {
+      nic.role = FunctionRole::nvlinkManagement;
+    }
+    nics.push_back(std::move(nic));
+  }
+  std::ranges::sort(nics, {}, &Device::address);
+  return nics;
 }
 
 Inventory readVfList(host::Root root, host::Serials serials) {

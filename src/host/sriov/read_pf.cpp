@@ -300,7 +300,11 @@ std::optional<PhysicalFunction> readPfIdentity(const Root& root, const PciAddres
   pf.path = devicePath(root, address);
   readDevice(folder, {.ids = true, .numaNode = true, .ports = Ports::netdevs, .linkLayer = true},
              pf);
-  pf.serial = serials == Serials::read ? readSerial(root, address) : "";
+  if (serials == Serials::read) {
+    const VitalProductData data = readVpd(root, address);
+    pf.serial = data.serial;
+    pf.role = managesNvlink(data, pf.vendor) ? FunctionRole::nvlinkManagement : FunctionRole::nic;
+  }
   pf.hasVfFiles = hasVfFiles(root, address);
   pf.totalVfs = readSriovField(folder, "sriov_totalvfs");
   pf.vfOffset = readSriovField(folder, "sriov_offset");

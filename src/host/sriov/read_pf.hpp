@@ -10,7 +10,8 @@
 
 namespace vfpass::host {
 
-/// The PF without its VFs, attributes and addresses: enough to select it. Nullopt when there is no
+/// The PF without its VFs, attributes and addresses: enough to select it. With its serial number
+/// comes its role, NIC or NVLink management. Nullopt when there is no
 /// function at that address.
 std::optional<PhysicalFunction> readPfIdentity(const Root& root, const PciAddress& address,
                                                Serials serials = Serials::read);

@@ -93,6 +93,30 @@ TEST(ReadInventory, ListOfPfsHasIdentityAndNumberOfVfs) {
   EXPECT_EQ(list.iommuPresent, whole.iommuPresent);
 }
 
+TEST(ReadInventory, OtherNicsAreThoseWithoutSriov) {
+  const hosts::SysfsTree tree;
+  tree.pf(8);
+  tree.vf(0);
+  const auto add = [&](const std::string& address, const std::string& classCode) {
+    const std::string folder = tree.function(address);
+    tree.file(folder + "/uevent", "PCI_CLASS=" + classCode + "\nPCI_ID=15B3:1021\n");
+    return folder;
+  };
+  add("0000:02:00.0", "20000");
+  add("0000:03:00.0", "30200");
+  const std::string list = "MODL=C7:SMDL=SW_MNG";
+  tree.file(add("0000:04:00.0", "20700") + "/vpd",
+            "\x90" + std::string(1, static_cast<char>(list.size() + 3)) + std::string(1, '\0') +
+                "VA" + static_cast<char>(list.size()) + list + "\x78");
+  const host::Root root(tree.path());
+  const auto nics = readOtherNics(root, readPfList(host::Root(tree.path())));
+  ASSERT_EQ(nics.size(), 2U);
+  EXPECT_EQ(toString(nics[0].address), "0000:02:00.0");
+  EXPECT_EQ(nics[0].role, FunctionRole::nic);
+  EXPECT_EQ(toString(nics[1].address), "0000:04:00.0");
+  EXPECT_EQ(nics[1].role, FunctionRole::nvlinkManagement);
+}
+
 TEST(ReadInventory, ListOfVfsHasDriverAndGroup) {
   const hosts::SysfsTree tree;
   tree.pf(8);

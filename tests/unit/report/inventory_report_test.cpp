@@ -1,19 +1,24 @@
 #include "vfpass/report/inventory_report.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "golden.hpp"
+#include "hosts/topology_builder.hpp"
 #include "samples.hpp"
 
 namespace vfpass::report {
 namespace {
 
-std::string pfs(const Inventory& inventory, const Style& style) {
+using testing::HasSubstr;
+
+std::string pfs(const Inventory& inventory, const Style& style,
+                const std::vector<Device>& others = {}) {
   std::ostringstream out;
-  writePfs(out, inventory, style);
+  writePfs(out, inventory, others, style);
   return out.str();
 }
 
@@ -44,6 +49,43 @@ TEST(InventoryReport, EmptyHost) {
   EXPECT_EQ(vfs({}, {}), "no VFs\n");
   expectValid("pf-list", pfs({}, {.json = true}));
   expectValid("vf-list", vfs({}, {.json = true}));
+}
+
+// A PF after a firmware error, a card with SR-IOV off in its firmware, one of another vendor, and a
+// function that manages NVLink.
+TEST(InventoryReport, NamesNicsThatOfferNoVfs) {
+  hosts::TopologyBuilder host;
+  const auto bridge = host.hostBridge("pci0000:00", 0);
+  static_cast<void>(host.function(FunctionRole::nvlinkManagement, "0000:05:00.0", bridge));
+  const auto off = host.pf("0000:12:00.0", "mlx5_0", bridge);
+  host.topology.functions[off].totalVfs = 0;
+  const auto other = host.pf("0000:13:00.0", "\x1b[2J", bridge);
+  host.topology.functions[other].totalVfs = 0;
+  host.topology.functions[other].vendor = 0x8086;
+  host.topology.functions[other].driver = "";
+  Inventory inventory;
+  inventory.pfs.resize(1);
+  inventory.pfs[0].address = *parsePciAddress("0000:11:00.0");
+  inventory.pfs[0].driver = "mlx5_core";
+  const auto& others = host.topology.functions;
+  const std::string text = pfs(inventory, {}, others);
+  EXPECT_THAT(text, HasSubstr("\nPF 0000:11:00.0 is bound to mlx5_core, but has neither netdev nor "
+                              "RDMA device: "));
+  EXPECT_THAT(text,
+              HasSubstr("\nno PF: 0000:05:00.0 manages the NVLink of the GPU board, and is no "
+                        "NIC\nno PF: 0000:12:00.0 (mlx5_0) shows no SR-IOV capability; "
+                        "`vfpass doctor` explains it (sriov-firmware)\n"));
+  EXPECT_THAT(text, HasSubstr("\nno PF: 0000:13:00.0 (\\x1b[2J) shows no SR-IOV capability and is "
+                              "bound to no driver\n"));
+  const std::string json = pfs(inventory, {.json = true}, others);
+  expectValid("pf-list", json);
+  const auto document = nlohmann::json::parse(json);
+  EXPECT_THAT(document["pfs"][0]["fault"]["remedy"].get<std::string>(),
+              HasSubstr("devlink health"));
+  EXPECT_EQ(document["other_nics"].size(), 3U);
+  inventory.pfs[0].role = FunctionRole::nvlinkManagement;  // with SR-IOV
+  EXPECT_THAT(pfs(inventory, {}),
+              HasSubstr("\nPF 0000:11:00.0 manages the NVLink of the GPU board"));
 }
 
 TEST(InventoryReport, HidesValuesOfAnUnreadableVf) {

@@ -11,9 +11,12 @@
 
 namespace vfpass::report {
 
-/// `vfpass pf list`: one row per PF. Values that the host cannot observe are `?` in text and null
-/// in JSON; `-` means none. JSON: docs/json/pf-list.schema.json.
-void writePfs(std::ostream& out, const Inventory& inventory, const Style& style);
+/// `vfpass pf list`: one row per PF, then one line for each PF whose port has a fault
+/// (faultOfPort()), and for each of `others`, the NICs without SR-IOV, and for each function that
+/// only looks like a NIC. Values that the host cannot observe are `?` in text and
+/// null in JSON; `-` means none. JSON: docs/json/pf-list.schema.json.
+void writePfs(std::ostream& out, const Inventory& inventory, const std::vector<Device>& others,
+              const Style& style);
 
 /// Whom the definitions of domains and networks name as users of VFs; nullopt: unknown.
 using DefinedUsers = std::optional<std::vector<DeviceUser>>;

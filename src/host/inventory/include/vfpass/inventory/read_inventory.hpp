@@ -24,6 +24,10 @@ Inventory readPfIdentities(host::Root root, host::Serials serials = host::Serial
 /// All PFs for a list of PFs: of their VFs only index and address.
 Inventory readPfList(host::Root root);
 
+/// The host's NICs that are neither PFs of readPfList() nor their VFs: without SR-IOV capability.
+/// Functions that manage NVLink have that role.
+std::vector<Device> readOtherNics(const host::Root& root, const Inventory& inventory);
+
 /// All PFs for a list of VFs: without driver overrides and users of VFs, and without upper devices
 /// and addresses of PFs.
 Inventory readVfList(host::Root root, host::Serials serials = host::Serials::read);
