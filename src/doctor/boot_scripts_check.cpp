@@ -45,6 +45,7 @@ constexpr std::array scriptFolders{"etc/cron.d",
                                    "etc/cron.monthly",
                                    "var/spool/cron",
                                    "var/spool/cron/crontabs",
+                                   "var/spool/cron/tabs",
                                    "etc/init.d",
                                    "etc/rc.d",
                                    "etc/rc.d/init.d",
@@ -68,12 +69,29 @@ constexpr std::array scriptFolders{"etc/cron.d",
                                    "etc/networkd-dispatcher/off.d",
                                    "etc/networkd-dispatcher/routable.d",
                                    "etc/local.d",
+                                   "etc/infiniband",
                                    "etc/libvirt/hooks",
                                    "etc/libvirt/hooks/qemu.d",
                                    "etc/libvirt/hooks/network.d",
                                    "etc/cloud/cloud.cfg.d",
                                    "var/lib/cloud/scripts/per-boot"};
-constexpr std::array scriptFiles{"etc/crontab", "etc/rc.local", "etc/network/interfaces"};
+constexpr std::array scriptFiles{"etc/crontab", "etc/anacrontab", "etc/rc.local",
+                                 "etc/network/interfaces"};
+
+/// The configuration of a service that creates VFs.
+struct ServiceFile {
+  const char* path;
+  const char* remedy;  ///< of a file that another program generates; empty: edit the file
+};
+
+constexpr std::array serviceFiles{
+    ServiceFile{"etc/sriov-netplan-shim/interfaces.yaml", ""},
+    ServiceFile{"var/lib/os-net-config/sriov_config.yaml",
+                "os-net-config writes this file: remove the PF from its own configuration, then "
+                "run it again"},
+    ServiceFile{"etc/sriov-operator/sriov-interface-config.yaml",
+                "the SR-IOV network operator writes this file: exclude the PF of this node from "
+                "its SriovNetworkNodePolicy"}};
 
 // Copies that neither run-parts(8) nor cron nor an init system runs.
 bool isCopy(std::string_view name) {
@@ -126,6 +144,9 @@ std::vector<BootFile> bootFiles(const host::Root& root) {
     files.push_back({"etc/sysfs.d/" + name, BootLanguage::sysfs});
   }
   files.push_back({"etc/sysfs.conf", BootLanguage::sysfs});
+  for (const ServiceFile& file : serviceFiles) {
+    files.push_back({file.path, BootLanguage::yaml});
+  }
   for (const std::string path : scriptFiles) {
     if (!isAlias(root, path)) {
       files.push_back({path, BootLanguage::shell});
@@ -199,7 +220,7 @@ bool canBeScript(const std::string& path) {
 /// Follows boot files to the scripts that they start.
 class Scan {
  public:
-  explicit Scan(const host::Root& root) : root_(root) {}
+  explicit Scan(const host::Root& root) : root_(root), localPrograms_(localPrograms(root)) {}
 
   std::vector<Writer> run() {
     const auto files = bootFiles(root_);
@@ -223,14 +244,37 @@ class Scan {
     }
     if (depth < depthLimit) {
       for (const std::string& program : startedPrograms(file.language, *text)) {
-        follow(program, file.path, depth + 1);
+        follow(pathOf(program), file.path, depth + 1);
       }
     }
+  }
+
+  // systemd and the shell search for a program without a path. Scripts of administrators are in
+  // /usr/local. Empty if there is none.
+  [[nodiscard]] std::string pathOf(const std::string& program) const {
+    if (program.starts_with('/')) {
+      return program;
+    }
+    const auto found = localPrograms_.find(program);
+    return found == localPrograms_.end() ? std::string() : found->second;
+  }
+
+  static std::map<std::string, std::string> localPrograms(const host::Root& root) {
+    std::map<std::string, std::string> programs;
+    for (const std::string folder : {"usr/local/sbin", "usr/local/bin"}) {
+      for (const std::string& name : root.list(folder)) {
+        programs.emplace(name, "/" + folder + "/" + name);
+      }
+    }
+    return programs;
   }
 
   // An executable file in binary format is not read as a whole.
   void follow(const std::string& program, const std::string& starter, unsigned depth) {
     constexpr std::size_t magic = 4;
+    if (program.empty()) {
+      return;
+    }
     const std::string path = program.substr(1);
     if (seen_.size() > scriptLimit || !canBeScript(program) || !seen_.insert(path).second) {
       return;
@@ -241,6 +285,7 @@ class Scan {
   }
 
   const host::Root& root_;
+  std::map<std::string, std::string> localPrograms_;
   std::set<std::string> seen_;
   std::vector<Writer> found_;
 };
@@ -271,7 +316,10 @@ std::string careFor(const std::string& path) {
   if (isIn("/systemd/system/")) {
     return " and keep the rest of the unit; then `systemctl daemon-reload`";
   }
-  if (isIn("/cron") || isIn("/interfaces")) {
+  if (path.ends_with(".yaml")) {
+    return ", and an interface that would become empty";
+  }
+  if (isIn("cron") || isIn("/interfaces")) {
     return "";  // each line stands alone
   }
   return "; the command `:` in its place keeps a block valid that would become empty";
@@ -279,6 +327,11 @@ std::string careFor(const std::string& path) {
 
 std::string remedyFor(const std::vector<Writer>& writers) {
   const Writer& first = writers.front();
+  const auto* const service =
+      std::ranges::find(serviceFiles, std::string_view(first.path).substr(1), &ServiceFile::path);
+  if (service != serviceFiles.end() && *service->remedy != '\0') {
+    return service->remedy;
+  }
   constexpr std::string_view library = "/lib/";
   const auto at = first.path.find(library);
   const bool hides = first.starter.empty() && at != std::string::npos &&

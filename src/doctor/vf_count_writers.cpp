@@ -1,5 +1,6 @@
 #include "vf_count_writers.hpp"
 
+#include <yaml-cpp/yaml.h>
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -70,12 +71,14 @@ std::vector<UdevToken> udevTokens(std::string_view rule) {
 
 // mlx5_num_vfs is the file of older MLNX_OFED releases.
 constexpr std::array countFiles{"sriov_numvfs", "mlx5_num_vfs"};
-constexpr std::array countParameters{"num_vfs=", "max_vfs="};  // mlx4_core; igb, ixgbe
+// Of mlx4_core and be2net; igb and ixgbe; cxgb4.
+constexpr std::array countParameters{"num_vfs=", "max_vfs=", "num_vf="};
 constexpr std::string_view blanks = " \t\v\"'";
 constexpr std::string_view separators = ";|&(){}`\v";
 // Commands that do not write to the files that they are called with.
-constexpr std::array readers{"cat",  "test", "[",      "[[",     "grep", "head", "ls",      "stat",
-                             "read", "echo", "printf", "logger", "awk",  "wc",   "readlink"};
+constexpr std::array readers{"cat",      "test", "[",    "[[",       "grep",    "head",  "ls",
+                             "stat",     "read", "echo", "printf",   "logger",  "awk",   "wc",
+                             "readlink", "cut",  "tail", "realpath", "dirname", "chmod", "chown"};
 constexpr std::array leadingWords{"if",   "elif",    "while", "until",    "then",
                                   "else", "do",      "!",     "sudo",     "pre-up",
                                   "up",   "post-up", "down",  "pre-down", "post-down"};
@@ -143,10 +146,39 @@ std::string programBefore(std::string_view text) {
   }
 }
 
+// The place of the other end of a quotation or command substitution that ends here; npos if it does
+// not end here but begins.
+std::size_t otherEnd(std::string_view text, std::size_t at) {
+  const auto before = text.substr(0, at);
+  if (text[at] == ')') {
+    return before.rfind('(');
+  }
+  const bool closes = std::ranges::count(before, text[at]) % 2 == 1;
+  return closes ? before.rfind(text[at]) : std::string_view::npos;
+}
+
+// The beginning of the word of the shell in which this place is, such as `"$dir"/sriov_numvfs` or
+// `$(readlink -f x)/sriov_numvfs`.
+std::size_t beginOfWord(std::string_view text, std::size_t at) {
+  const std::string ends = std::string(blanks) + "<>=;|&(`";
+  while (at > 0) {
+    const char letter = text[at - 1];
+    const bool nests = letter == '"' || letter == '\'' || letter == '`' || letter == ')';
+    const auto other = nests ? otherEnd(text, at - 1) : std::string_view::npos;
+    if (other != std::string_view::npos) {
+      at = other;
+    } else if (ends.find(letter) != std::string::npos) {
+      break;
+    } else {
+      --at;
+    }
+  }
+  return at;
+}
+
 // Whether the shell only reads the file whose name begins here.
 bool onlyReads(std::string_view text, std::size_t at) {
-  const auto word = text.find_last_of(std::string(blanks) + "<>=;|&(", at);
-  auto before = text.substr(0, word == std::string_view::npos ? 0 : word + 1);
+  auto before = text.substr(0, beginOfWord(text, at));
   const auto last = before.find_last_not_of(blanks);
   before = before.substr(0, last == std::string_view::npos ? 0 : last + 1);
   if (before.ends_with('>') || before.ends_with("of=")) {
@@ -178,7 +210,7 @@ void addShellWriters(const LogicalLine& line, std::string_view text, std::size_t
 }
 
 std::string_view withoutComment(std::string_view text) {
-  const auto at = text.find(" #");
+  const auto at = std::min(text.find(" #"), text.find("\t#"));
   const bool quoted =
       at != std::string_view::npos && (std::ranges::count(text.substr(0, at), '"') % 2 == 1 ||
                                        std::ranges::count(text.substr(0, at), '\'') % 2 == 1);
@@ -226,6 +258,7 @@ void eachCommand(BootLanguage language, std::string_view text, const Commands& u
         break;
       case BootLanguage::tmpfiles:
       case BootLanguage::sysfs:
+      case BootLanguage::yaml:
         break;
     }
   }
@@ -288,9 +321,49 @@ void addSettings(BootLanguage language, const LogicalLine& line,
   }
 }
 
+// `numvfs` of os-net-config, `num_vfs` of sriov-netplan-shim, `numVfs` of the SR-IOV network
+// operator.
+bool isCountKey(std::string key) {
+  std::erase(key, '_');
+  return toLower(key) == "numvfs";
+}
+
+void addKeys(const YAML::Node& node, unsigned depth, std::vector<VfCountWriter>& found) {
+  constexpr unsigned deepest = 16;
+  if (depth > deepest) {
+    return;
+  }
+  if (node.IsSequence()) {
+    for (const YAML::Node& each : node) {
+      addKeys(each, depth + 1, found);
+    }
+  } else if (node.IsMap()) {
+    for (const auto& each : node) {
+      if (each.first.IsScalar() && each.second.IsScalar() && isCountKey(each.first.Scalar())) {
+        found.push_back({static_cast<std::size_t>(each.first.Mark().line) + 1,
+                         each.first.Scalar() + ": " + each.second.Scalar()});
+      }
+      addKeys(each.second, depth + 1, found);
+    }
+  }
+}
+
+std::vector<VfCountWriter> writersInYaml(std::string_view text) {
+  std::vector<VfCountWriter> found;
+  try {
+    addKeys(YAML::Load(std::string(text)), 0, found);
+  } catch (const YAML::Exception&) {
+    return {};  // nor can its program read it
+  }
+  return found;
+}
+
 }  // namespace
 
 std::vector<VfCountWriter> vfCountWriters(BootLanguage language, std::string_view text) {
+  if (language == BootLanguage::yaml) {
+    return writersInYaml(text);
+  }
   std::vector<VfCountWriter> found;
   eachCommand(language, text,
               [&](const LogicalLine& line, std::string_view command, std::size_t at) {
@@ -317,6 +390,13 @@ std::vector<std::string> startedPrograms(BootLanguage language, std::string_view
     for (auto at = command.find('/'); at != std::string_view::npos; at = command.find('/', at)) {
       const auto end = std::min(command.find_first_of(" \t\v\"'=;|&()<>{}`", at), command.size());
       if (at == 0 || ends.find(command[at - 1]) != std::string_view::npos) {
+        found.emplace_back(command.substr(at, end - at));
+      }
+      at = end;
+    }
+    for (std::size_t at = 0; (at = command.find_first_not_of(ends, at)) < command.size();) {
+      const auto end = std::min(command.find_first_of(" \t\v\"'=;|&()<>{}`", at), command.size());
+      if (command.substr(at, end - at).find('/') == std::string_view::npos) {
         found.emplace_back(command.substr(at, end - at));
       }
       at = end;

@@ -158,7 +158,8 @@ class BootScripts : public VfsOfOtherPrograms {
 TEST_F(BootScripts, AreFoundWhereverTheyAre) {
   for (const std::string name :
        {"etc/rc.local", "etc/rc.d/rc.local", "etc/crontab", "etc/cron.d/vfs", "etc/cron.daily/vfs",
-        "var/spool/cron/crontabs/root", "etc/init.d/vfs", "etc/network/interfaces",
+        "var/spool/cron/crontabs/root", "var/spool/cron/tabs/root", "etc/anacrontab",
+        "etc/infiniband/post-start-hook.sh", "etc/init.d/vfs", "etc/network/interfaces",
         "etc/network/interfaces.d/vfs", "etc/network/if-up.d/vfs", "etc/network/if-pre-up.d/vfs",
         "etc/NetworkManager/dispatcher.d/vfs", "etc/networkd-dispatcher/routable.d/vfs",
         "etc/libvirt/hooks/qemu", "etc/cloud/cloud.cfg.d/vfs.cfg"}) {
@@ -193,6 +194,8 @@ TEST_F(BootScripts, AreFollowedToTheScriptsThatTheyStart) {
            {"etc/udev/rules.d/90.rules", "ACTION==\"add\", RUN+=\"/usr/local/bin/vfs.sh $name\"\n"},
            {"etc/cron.d/vfs", "@reboot root /usr/local/bin/vfs.sh\n"},
            {"etc/rc.local", "#!/bin/sh\n. /usr/local/bin/vfs.sh\n"},
+           {"etc/systemd/system/short.service", "[Service]\nExecStart=vfs.sh 4\n"},
+           {"etc/cron.d/short", "@reboot root vfs.sh\n"},
            {"etc/network/interfaces", "iface x inet manual\n  up /usr/local/bin/vfs.sh\n"}}) {
     const Finding found = only(name, content);
     EXPECT_EQ(found.subject, "/usr/local/bin/vfs.sh") << name;
@@ -227,14 +230,19 @@ TEST_F(BootScripts, ScriptsThatOnlyReadAreAccepted) {
        {"cat /sys/class/net/x/device/sriov_numvfs", "n=$(cat \"$dev/sriov_numvfs\")",
         "if [ -e $dev/sriov_numvfs ]; then", "[ \"$(< $dev/sriov_numvfs)\" = 4 ] && exit",
         "read -r n < $dev/sriov_numvfs", "while ! test -w $dev/sriov_numvfs; do",
-        "echo sriov_numvfs of $dev", "num_vfs=8", "true # echo 4 > sriov_numvfs"}) {
+        "echo sriov_numvfs of $dev", "num_vfs=8", "true # echo 4 > sriov_numvfs",
+        "true\t# echo 4 > sriov_numvfs", "cut -c1 \"$dev\"/sriov_numvfs",
+        "n=`cat $(readlink -f $dev)/sriov_numvfs`"}) {
     EXPECT_EQ(only("etc/rc.local", line + "\n").outcome, Outcome::passed) << line;
   }
   for (const std::string line :
        {"[ -e $dev/sriov_numvfs ] && echo 4 >$dev/sriov_numvfs", "echo 4 | tee $dev/sriov_numvfs",
         "echo 4 | sudo tee \"$dev/sriov_numvfs\"", "dd if=n of=$dev/sriov_numvfs",
         "file=$dev/sriov_numvfs", "for f in /sys/class/net/*/device/sriov_numvfs; do",
-        "modprobe mlx4_core num_vfs=8", "echo 0 >>\"${dev}/sriov_numvfs\""}) {
+        "modprobe mlx4_core num_vfs=8", "echo 0 >>\"${dev}/sriov_numvfs\"",
+        "echo 4 > \"$dev\"/sriov_numvfs", "echo 4 >'/sys/x'\"$dev\"/sriov_numvfs",
+        "echo 4 > $(readlink -f /sys/class/net/x/device)/sriov_numvfs",
+        "echo 4 >`readlink -f $dev`/sriov_numvfs"}) {
     EXPECT_EQ(only("etc/rc.local", line + "\n").outcome, Outcome::failed) << line;
   }
 }
@@ -246,6 +254,23 @@ TEST_F(BootScripts, ParametersOfModulesAreFound) {
   EXPECT_THAT(found.remedy, HasSubstr("keep the other options"));
   file("proc/cmdline", "quiet ixgbe.max_vfs=4\n");
   EXPECT_EQ(finding("boot-scripts").seen, "ixgbe.max_vfs=4");
+}
+
+TEST_F(BootScripts, ConfigurationsOfServicesAreFound) {
+  const Finding shim = only("etc/sriov-netplan-shim/interfaces.yaml",
+                            "interfaces:\n    enp3s0f0:\n        num_vfs: 64\n");
+  EXPECT_EQ(shim.seen, "num_vfs: 64 in line 3");
+  EXPECT_THAT(shim.remedy, HasSubstr("remove num_vfs: 64 in line 3, and an interface that"));
+  EXPECT_THAT(only("var/lib/os-net-config/sriov_config.yaml",
+                   "- device_type: pf\n  name: ens1\n  numvfs: 10\n")
+                  .remedy,
+              HasSubstr("os-net-config writes this file"));
+  EXPECT_EQ(only("etc/sriov-operator/sriov-interface-config.yaml",
+                 "spec: {interfaces: [{pciAddress: '0000:d8:00.0', numVfs: 8}]}\n")
+                .seen,
+            "numVfs: 8 in line 1");
+  EXPECT_EQ(only("etc/sriov-netplan-shim/interfaces.yaml", "a: [\n# num_vfs: 4\n").outcome,
+            Outcome::passed);
 }
 
 TEST_F(BootScripts, SettingsForSysfsAreFound) {
