@@ -1,6 +1,7 @@
 #include <ostream>
 
 #include "attach_input.hpp"
+#include "check_vf_space.hpp"
 #include "commands.hpp"
 #include "drift.hpp"
 #include "guest_devices.hpp"
@@ -81,6 +82,8 @@ ExitCode attach(Session& session, const AttachOptions& options) {
   auto input =
       attachInput(session, subject, survey, leases, scope, readHostFor(session, subject, leases));
   auto decision = plan::decideAttach(input);
+  plan::throwObjections("cannot attach to domain " + printable(subject.domain.name),
+                        checkVfSpace(session, decision.plan));
   if (decision.plan.steps.empty()) {
     session.note("nothing to do: domain " + printable(subject.domain.name) +
                  " matches its mapping");

@@ -3,6 +3,7 @@
 #include <ostream>
 
 #include "attach_input.hpp"
+#include "check_vf_space.hpp"
 #include "commands.hpp"
 #include "subject.hpp"
 #include "survey_domains.hpp"
@@ -52,7 +53,9 @@ void checkAgainstHost(Session& session, const Mapping& mapping, const HostState&
     settleNear(session, subject, state.leases);
     const auto input = attachInput(session, subject, state.survey, state.leases,
                                    commands::scopeFor(subject.domain, {}), state.host);
-    const auto decision = plan::planAttach(input);
+    auto decision = plan::planAttach(input);
+    std::ranges::move(checkVfSpace(session, decision.plan),
+                      std::back_inserter(decision.objections));
     entry.facts = plan::describeDevices(input);
     for (const auto& objection : decision.objections) {
       entry.objections.push_back(objection.message +

@@ -76,7 +76,8 @@ Outcome runPolicy(Session& session, const PfPolicy& policy, const PciAddress& ad
                    : state::lockPfs(session.options().runDirectory, {address}, deadlines::lock);
   auto input = hostInput(session, session.kernel().readPf(address), policy, std::move(users));
   input.allowDisruption = options.allowDisruption;
-  const auto decision = plan::planHost(input);
+  auto decision = plan::planHost(input);
+  objectToSpace(session, decision);
   Outcome outcome;
   for (const auto& objection : decision.objections) {
     outcome.entry.failures.push_back(commands::withRemedy(objection));

@@ -12,7 +12,8 @@ namespace {
 // A PF matches its policy if `host apply` would not change it; objections are reported.
 void addDecision(Session& session, const PhysicalFunction& pf, const PfPolicy& policy,
                  DefinedUsers& users, report::HostEntry& entry) {
-  const auto decision = plan::planHost(hostInput(session, pf, policy, users.ofRemoved(pf, policy)));
+  auto decision = plan::planHost(hostInput(session, pf, policy, users.ofRemoved(pf, policy)));
+  objectToSpace(session, decision);
   entry.differs = !decision.plan.steps.empty();
   for (const auto& objection : decision.objections) {
     entry.failures.push_back(commands::withRemedy(objection));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "check_vf_space.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/other_owners.hpp"
 #include "vfpass/plan/select_pf.hpp"
@@ -67,6 +68,14 @@ plan::HostInput hostInput(Session& session, const PhysicalFunction& pf, const Pf
   }
   input.openWork = session.openWork();
   return input;
+}
+
+void objectToSpace(Session& session, plan::HostDecision& decision) {
+  auto objections = checkVfSpace(session, decision.plan);
+  if (!objections.empty()) {
+    decision.plan.steps.clear();
+    std::ranges::move(objections, std::back_inserter(decision.objections));
+  }
 }
 
 plan::SoftRoceInput softRoceInput(Session& session) {

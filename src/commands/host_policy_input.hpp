@@ -33,6 +33,9 @@ class DefinedUsers {
 plan::HostInput hostInput(Session& session, const PhysicalFunction& pf, const PfPolicy& policy,
                           std::vector<DeviceUser> users);
 
+/// Adds the objections of checkVfSpace(), with which the plan has no steps.
+void objectToSpace(Session& session, plan::HostDecision& decision);
+
 /// The input of planSoftRoce(), read now.
 plan::SoftRoceInput softRoceInput(Session& session);
 

@@ -1,10 +1,12 @@
 #include "plan_command.hpp"
 
 #include "attach_input.hpp"
+#include "check_vf_space.hpp"
 #include "commands.hpp"
 #include "saved_plan.hpp"
 #include "subject.hpp"
 #include "survey_domains.hpp"
+#include "vfpass/base/text.hpp"
 #include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/domain/guest_machine.hpp"
 #include "vfpass/plan/plan_attach.hpp"
@@ -58,6 +60,8 @@ ExitCode showPlan(Session& session, const std::string& vm, const commands::Scope
   const auto input =
       attachInput(session, subject, survey, leases, scope, readHostFor(session, subject, leases));
   const auto decision = plan::decideAttach(input);
+  plan::throwObjections("cannot attach to domain " + printable(subject.domain.name),
+                        checkVfSpace(session, decision.plan));
   for (const auto& reason : subject.nearReasons) {
     session.note(reason);
   }

@@ -4,6 +4,7 @@
 #include "check.hpp"
 #include "firmware_remedies.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/host/vf_space.hpp"
 
 namespace vfpass::doctor {
 namespace {
@@ -94,6 +95,39 @@ std::string withoutCount(const View& view) {
              [&](std::size_t pf) { return wantedVfs(view, view.function(pf).address) > 0; })
              ? ""
              : "neither a mapping nor host.yaml requires VFs";
+}
+
+// Before VFs exist, because the kernel creates either all of a PF's VFs or none.
+void checkSpace(const View& view, Results& results) {
+  for (const std::size_t number : view.pfs()) {
+    const Device& pf = view.function(number);
+    const unsigned wanted = std::max(1U, wantedVfs(view, pf.address));
+    if (pf.totalVfs == 0) {
+      continue;
+    }
+    const std::string expected =
+        "addresses and bus numbers for " + std::to_string(wanted) + (wanted == 1 ? " VF" : " VFs");
+    host::VfSpace space = host::readVfSpace(view.root(), pf);
+    space.unassignedBars = pf.vfCount > 0 ? 0 : space.unassignedBars;
+    if (const std::string missing = missingVfSpace(space, wanted); !missing.empty()) {
+      results.failedIfUsed(view.uses(number), nameOf(pf), expected, missing,
+                           vfSpaceRemedy(space, view.settings("proc/cmdline")));
+    } else if (pf.vfCount > 0) {
+      results.passed(nameOf(pf), expected, std::to_string(pf.vfCount) + " VFs exist");
+    } else if (space.assignedBars > 0) {
+      results.passed(nameOf(pf), expected,
+                     std::to_string(space.assignedBars) + " VF BARs have addresses");
+    } else {
+      results.notObservable(nameOf(pf), expected, "cannot tell whether the VFs have BARs",
+                            "sudo lspci -vvs " + toString(pf.address));
+    }
+  }
+}
+
+bool canHaveVfs(const Device& function) { return function.totalVfs > 0; }
+
+std::string withoutSriov(const View& view) {
+  return unlessAnyPf(view, canHaveVfs, "no PF with SR-IOV");
 }
 
 std::string withoutManaged(const View& view) {
@@ -214,6 +248,8 @@ constexpr std::array checks{
           withoutMapping, checkMappedDevices},
     Check{"sriov-firmware", "without it there are no VFs", withoutNic, checkFirmware},
     Check{"vf-count", "the number of VFs cannot grow while a VF exists", withoutCount, checkCount},
+    Check{"vf-space", "without addresses and bus numbers, the kernel creates no VF", withoutSriov,
+          checkSpace},
     Check{"vf-probing", "libvirt returns a VF with managed: yes to the host by driver probing",
           withoutManaged, checkProbing},
     Check{"firmware-escape",

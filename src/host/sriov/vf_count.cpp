@@ -39,9 +39,10 @@ std::string creationRemedy(const PciAddress& pf) {
          "and Above 4G Decoding in the system's firmware (BIOS); if they are enabled, the kernel "
          "argument pci=realloc lets the kernel enlarge memory windows that the BIOS made too "
          "small. \"bus ... out of range\": enable SR-IOV and ARI in the BIOS, or use a slot below "
-         "a port with more bus numbers. Lines of the driver, such as mlx5_core: request fewer VFs "
+         "a port with more bus numbers; on x86 pci=assign-busses lets the kernel number the buses. "
+         "Lines of the driver, such as mlx5_core: request fewer VFs "
          "(virtual-function-count in host.yaml). `vfpass doctor` checks the firmware's settings "
-         "(sriov-firmware, vf-count)";
+         "(sriov-firmware, vf-count) and the memory windows (vf-space)";
 }
 
 // sriov_numvfs_store: either no driver is bound, or the driver has no sriov_configure.

@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "doctored_host.hpp"
@@ -49,6 +50,73 @@ TEST_F(Sriov, FindsMappedDeviceBySerialNumber) {
   mapping.vfs[0].pf.serial = "MT2231X00002";
   requirements = requirementsOf(builder.topology, {mapping}, {}, true);
   EXPECT_EQ(finding("mapped-devices").seen, "not on this host");
+}
+
+// 4096 bytes with an SR-IOV capability whose first VF BAR is 64-bit and prefetchable.
+std::string configWithVfBar() {
+  std::string config(4096, '\0');
+  config[0x100] = 0x10;
+  config[0x102] = 0x01;
+  config[0x124] = 0x0c;
+  return config;
+}
+
+std::string resources(const std::string& vfBar) {
+  std::string text;
+  for (int line = 0; line < 13; ++line) {
+    text += (line == 7 ? vfBar : "0x0000000000000000 0x0000000000000000 0x0000000000000000") + "\n";
+  }
+  return text;
+}
+
+TEST_F(Sriov, RequiresAddressesForVfBars) {
+  EXPECT_EQ(finding("vf-space").seen, "2 VFs exist");
+  function(pf).vfCount = 0;
+  EXPECT_EQ(outcome("vf-space"), Outcome::notObservable);
+  file(pf, "resource", resources("0x0000030000000000 0x00000300ffffffff 0x000000000014220c"));
+  EXPECT_EQ(finding("vf-space").seen, "1 VF BARs have addresses");
+  EXPECT_EQ(outcome("vf-space"), Outcome::passed);
+  file(pf, "resource", resources("0x0000000000000000 0x00000000ffffffff 0x000000002014220c"));
+  EXPECT_EQ(finding("vf-space").seen, "1 of 1 VF BARs without an address");
+  EXPECT_EQ(outcome("vf-space"), Outcome::failed);
+  file(pf, "resource", resources("0x0000000000000000 0x0000000000000000 0x0000000000000000"));
+  EXPECT_EQ(outcome("vf-space"), Outcome::notObservable) << "as if there were none";
+  file(pf, "config", configWithVfBar());
+  EXPECT_EQ(finding("vf-space").seen, "1 of 1 VF BARs without an address");
+  EXPECT_THAT(finding("vf-space").remedy, testing::HasSubstr("pci=realloc"));
+  file("proc/cmdline", "root=/dev/sda1 pci=noaer,realloc\n");
+  EXPECT_THAT(finding("vf-space").remedy,
+              testing::AllOf(testing::HasSubstr("lower the maximum number"),
+                             testing::Not(testing::HasSubstr("pci=realloc"))));
+  file("proc/cmdline", "pci=realloc=off\n");
+  EXPECT_THAT(finding("vf-space").remedy, testing::HasSubstr("pci=realloc"));
+  function(pf).totalVfs = 0;
+  EXPECT_EQ(outcome("vf-space"), Outcome::waived);
+}
+
+TEST_F(Sriov, RequiresBusNumbersForWantedVfs) {
+  function(pf).path = "pci0000:00/0000:02:00.0/0000:03:00.0";
+  std::string bridge(64, '\0');
+  bridge[0x0e] = static_cast<char>(0x81);
+  bridge[0x1a] = 0x04;
+  file("sys/devices/pci0000:00/0000:02:00.0/config", bridge);
+  file(pf, "sriov_offset", "254\n");
+  file(pf, "sriov_stride", "1\n");
+  Requirement requirement;
+  requirement.index = 256;
+  require(requirement);
+  EXPECT_EQ(outcome("vf-space"), Outcome::passed) << "0000:03:fe.0 to 0000:04:ff.0";
+  requirements.vfs.back().index = 258;
+  EXPECT_EQ(finding("vf-space").seen, "bus numbers for 258 of 259 VFs");
+  EXPECT_EQ(outcome("vf-space"), Outcome::failed);
+  EXPECT_THAT(finding("vf-space").remedy, testing::HasSubstr("pci=assign-busses"));
+  bridge[0x1a] = 0x03;
+  file("sys/devices/pci0000:00/0000:02:00.0/config", bridge);
+  file(pf, "sriov_offset", "256\n");
+  EXPECT_EQ(finding("vf-space").seen, "bus numbers for 0 of 259 VFs");
+  bridge[0x1a] = 0x02;  // does not lead to the PF
+  file("sys/devices/pci0000:00/0000:02:00.0/config", bridge);
+  EXPECT_EQ(outcome("vf-space"), Outcome::passed);
 }
 
 TEST_F(Sriov, ReportsMellanoxFirmwareWithoutSriov) {

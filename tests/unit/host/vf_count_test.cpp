@@ -229,7 +229,8 @@ TEST_F(VfCountTest, PointsToTheKernelLogInsteadOfGuessingACause) {
   kernel_.fileErrors["sriov_numvfs"] = ENOMEM;
   EXPECT_THAT(failure([&] { create(1); }), HasSubstr("cannot create 1 VF: Cannot allocate"));
   EXPECT_THAT(remedy_, AllOf(HasSubstr("Above 4G Decoding"), HasSubstr("pci=realloc lets"),
-                             HasSubstr("out of range"), HasSubstr("vfpass doctor")));
+                             HasSubstr("out of range"), HasSubstr("pci=assign-busses"),
+                             HasSubstr("vfpass doctor")));
 }
 
 TEST_F(VfCountTest, RemovalThatFailsPointsToTheKernelLog) {
