@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "vfpass/doctor/kernel_log.hpp"
+#include "vfpass/doctor/kernel_lines.hpp"
 #include "vfpass/finding.hpp"
 #include "vfpass/lease.hpp"
 

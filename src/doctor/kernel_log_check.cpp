@@ -4,7 +4,7 @@
 
 #include "check.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/doctor/kernel_log.hpp"
+#include "vfpass/doctor/kernel_lines.hpp"
 
 namespace vfpass::doctor {
 namespace {
@@ -95,6 +95,13 @@ std::set<PciAddress> placesOf(const View& view, const std::string& subject) {
   return places;
 }
 
+// Every message about a device has these: faults of DMAR lack the domain, NVRM's the function.
+std::string busAndSlot(const PciAddress& address) {
+  const std::string text = toString(address);
+  const auto begin = text.find(':') + 1;
+  return text.substr(begin, text.rfind('.') - begin);
+}
+
 std::string explanationOf(const View& view, const std::vector<KernelLine>& lines,
                           const Finding& finding) {
   const auto* const found = std::ranges::find(explanations, finding.key, &Explanation::check);
@@ -151,7 +158,7 @@ void checkKernelLog(const View& view, Results& results) {
         count.lines == 1 ? "1 line: " : std::to_string(count.lines) + " lines or more; the last: ";
     results.warned(
         function.role == FunctionRole::gpu ? toString(function.address) : nameOf(function),
-        expectedLog, lines + count.last, "dmesg | grep " + toString(function.address));
+        expectedLog, lines + count.last, "dmesg | grep " + busAndSlot(function.address));
   }
   if (counts.empty()) {
     results.passed("", expectedLog, "none in the log of this boot");

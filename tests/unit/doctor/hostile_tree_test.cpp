@@ -17,6 +17,7 @@ class HostileTree : public testing::Test, public DoctoredHost {
   HostileTree() {
     function(pf).vendor = 0x15b3;
     function(pf).totalVfs = 8;
+    function(pf).link = {8000, 4};  // then the slot is read
     function(pf + 1).vendor = 0x15b3;
     function(pf + 1).netdevs.push_back({"ens1v0", 0, false, false});
     function(gpu).driver = "nvidia";
@@ -63,6 +64,8 @@ class HostileTree : public testing::Test, public DoctoredHost {
              {"vfpass/libvirt/memory-lock", "libvirtd raises\n"},
              {"vfpass/libvirt/hook-loaded", "x\n"},
              {"vfpass/modules/nvidia/signature", "none\n"},
+             {"vfpass/kernel-log", "mlx5_core 0000:03:00.0: health compromised\n"},
+             {"sys/bus/pci/slots/1/address", "0000:03:00\n"},
              {"vfpass/vfio-users", "train0\n"}}) {
       file(name, content);
     }

@@ -96,8 +96,7 @@ TEST_F(PcieLinks, UnusedDeviceIsOnlyAWarning) {
   host.requirements.functions = {host.function(host.gpu).address};
   EXPECT_EQ(about("mlx5_0").outcome, Outcome::warning);
   host.function(host.upstream).link = {8000, 4};
-  EXPECT_EQ(about("switch 0000:01:00.0").outcome, Outcome::failed)
-      << "the used GPU is below it";
+  EXPECT_EQ(about("switch 0000:01:00.0").outcome, Outcome::failed) << "the used GPU is below it";
 }
 
 TEST_F(PcieLinks, NameOfSlotIsEscaped) {

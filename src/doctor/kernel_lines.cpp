@@ -1,4 +1,4 @@
-#include "vfpass/doctor/kernel_log.hpp"
+#include "vfpass/doctor/kernel_lines.hpp"
 
 #include <algorithm>
 #include <array>
@@ -15,7 +15,8 @@ constexpr std::size_t longestText = 240;
 constexpr std::size_t linesOfEach = 5;  // of one topic and device
 constexpr std::size_t mostLines = 200;
 
-// A message has all words of a pattern. The first pattern that matches counts.
+// A message has all words of a pattern, in upper or lower case. The first pattern that matches
+// counts.
 struct Pattern {
   KernelTopic topic;
   bool serious;
@@ -28,18 +29,18 @@ using enum KernelTopic;
 // drivers/net/ethernet/mellanox/mlx5/core) and of NVIDIA's drivers.
 constexpr std::array patterns{
     // intel/dmar.c, dmar_fault_do_one; amd/iommu.c, amd_iommu_report_page_fault; arm-smmu-v3.c
-    Pattern{iommuFault, true, {"Request device [", "fault"}},
-    Pattern{iommuFault, true, {"AMD-Vi:", "Event logged ["}},
+    Pattern{iommuFault, true, {"request device [", "fault"}},
+    Pattern{iommuFault, true, {"AMD-Vi:", "event logged ["}},
     Pattern{iommuFault, true, {"arm-smmu", "client: "}},
-    Pattern{iommuFault, true, {"ineligible for IOMMU domain attach", ""}},
+    Pattern{iommuFault, true, {"ineligible for iommu domain attach", ""}},
     Pattern{iommu, false, {"DMAR: IOMMU disabled", ""}},
-    Pattern{iommu, false, {"Not enabling interrupt remapping", ""}},
+    Pattern{iommu, false, {"not enabling interrupt remapping", ""}},
     Pattern{iommu, false, {"interrupt remapping", "disabl"}},
-    Pattern{iommu, false, {"No interrupt remapping", ""}},
-    Pattern{iommu, false, {"AMD-Vi:", "disabled"}}, Pattern{iommu, false, {"AMD-Vi:", "ailed"}},
-    Pattern{iommu, false, {"DMAR:", "ailed"}}, Pattern{iommu, false, {"DMAR:", "[Firmware Bug]"}},
-    Pattern{iommu, false, {"[Firmware Bug]", "AMD-Vi:"}},
-    Pattern{iommu, false, {"iommu: Default domain type: Passthrough", ""}},
+    Pattern{iommu, false, {"no interrupt remapping", ""}},
+    Pattern{iommu, false, {"AMD-Vi:", "disabled"}}, Pattern{iommu, false, {"AMD-Vi:", "failed"}},
+    Pattern{iommu, false, {"DMAR:", "failed"}}, Pattern{iommu, false, {"DMAR:", "[firmware bug]"}},
+    Pattern{iommu, false, {"[firmware bug]", "AMD-Vi:"}},
+    Pattern{iommu, false, {"iommu: default domain type: passthrough", ""}},
     // iov.c, sriov_enable; setup-res.c, pci_assign_resource; mlx5's sriov.c
     Pattern{resources, true, {"not enough MMIO resources for SR-IOV", ""}},
     Pattern{resources, true, {"bus number out of range", ""}},
@@ -48,46 +49,50 @@ constexpr std::array patterns{
     Pattern{resources, false, {"BAR ", "no space"}},
     Pattern{resources, false, {"BAR ", "failed to assign"}},
     Pattern{resources, false, {"BAR ", "can't assign"}},
-    Pattern{mlx5, true, {"mlx5_core ", "health"}}, Pattern{mlx5, true, {"mlx5_core ", "atal"}},
-    Pattern{mlx5, true, {"mlx5_core ", "annot allocate"}},
+    // pcie/aer.c, pcie/dpc.c, hotplug/pciehp_ctrl.c, pci.c, quirks.c. Corrected errors are counted
+    // by a working link, too.
+    Pattern{link, false, {"severity=correct", ""}},
+    Pattern{link, true, {"PCIe Bus Error:", "severity="}},
+    Pattern{link, false, {"aer: ", " correct"}}, Pattern{link, true, {"aer: ", "error received"}},
+    Pattern{link, true, {"aer: ", "error message received"}},
+    Pattern{link, true, {"dpc: containment event", ""}},
+    Pattern{link, true, {"retraining non-functional downstream link", ""}},
+    Pattern{link, true, {"retraining failed", ""}}, Pattern{link, false, {"pciehp: ", "link down"}},
+    Pattern{link, false, {"available PCIe bandwidth, limited by", ""}},
+    Pattern{mlx5, true, {"mlx5_core ", "health"}}, Pattern{mlx5, true, {"mlx5_core ", "fatal"}},
+    Pattern{mlx5, true, {"mlx5_core ", "cannot allocate"}},
     Pattern{mlx5, true, {"mlx5_core ", "firmware internal error"}},
-    Pattern{mlx5, true, {"mlx5_core ", "irmware over "}},
+    Pattern{mlx5, true, {"mlx5_core ", "firmware over "}},
     Pattern{mlx5, true, {"mlx5_core ", "insufficient power"}},
-    Pattern{mlx5, true, {"mlx5_core ", "igh temperature"}},
+    Pattern{mlx5, true, {"mlx5_core ", "high temperature"}},
     Pattern{mlx5, true, {"mlx5_core ", "cause a leak of a command resource"}},
     Pattern{mlx5, true, {"mlx5_core ", "probe with driver"}},
     Pattern{mlx5, true, {"mlx5_core ", "probe_one"}},
     Pattern{mlx5, false, {"mlx5_core ", "failed"}},
-    Pattern{mlx5, false, {"mlx5_core ", "Cable error"}},
-    // pcie/aer.c, pcie/dpc.c, hotplug/pciehp_ctrl.c, pci.c, quirks.c. Corrected errors are counted
-    // by a working link, too.
-    Pattern{link, false, {"severity=Correct", ""}},
-    Pattern{link, true, {"PCIe Bus Error:", "severity="}},
-    Pattern{link, false, {"AER: ", "Correct"}}, Pattern{link, true, {"AER: ", "error received"}},
-    Pattern{link, true, {"AER: ", "error message received"}},
-    Pattern{link, true, {"DPC: containment event", ""}},
-    Pattern{link, true, {"retraining non-functional downstream link", ""}},
-    Pattern{link, true, {"retraining failed", ""}}, Pattern{link, false, {"pciehp: ", "Link Down"}},
-    Pattern{link, false, {"available PCIe bandwidth, limited by", ""}},
+    Pattern{mlx5, false, {"mlx5_core ", "cable error"}},
     Pattern{gpu, true, {"fallen off the bus", ""}}, Pattern{gpu, true, {"NVRM:", "Xid ("}},
     Pattern{gpu, true, {"NVRM:", "RmInitAdapter failed"}},
-    Pattern{gpu, true, {"NVRM:", "is invalid"}}, Pattern{gpu, false, {"NVRM:", "ailed"}},
-    Pattern{gpu, true, {"amdgpu ", "*ERROR*"}}, Pattern{gpu, true, {"amdgpu ", "GPU reset"}},
+    Pattern{gpu, true, {"NVRM:", "is invalid"}}, Pattern{gpu, false, {"NVRM:", "failed"}},
+    Pattern{gpu, true, {"amdgpu ", "*error*"}}, Pattern{gpu, true, {"amdgpu ", "gpu reset"}},
     // pci.c, pci_dev_wait and pci_power_up; vfio_pci_core.c
     Pattern{reset, true, {"not ready ", "giving up"}},
-    Pattern{reset, true, {"nable to change power state from", ""}},
+    Pattern{reset, true, {"unable to change power state from", ""}},
     Pattern{reset, false, {"waiting for pending transaction", ""}},
-    Pattern{reset, false, {"vfio-pci ", "ailed"}},
+    Pattern{reset, false, {"vfio-pci ", "failed"}},
     Pattern{reset, false, {"vfio-pci ", "can't reserve"}},
-    Pattern{reset, false, {"vfio-pci ", "restoring BARs"}},
+    Pattern{reset, false, {"vfio-pci ", "restoring bars"}},
     Pattern{peerMemory, false, {"nvidia_peermem", ""}},
     Pattern{peerMemory, false, {"nvidia-peermem", ""}},
     Pattern{peerMemory, false, {"nv_peer_mem", ""}},
-    Pattern{memoryLock, false, {"RLIMIT_MEMLOCK", ""}}};
+    Pattern{memoryLock, false, {"rlimit_memlock", ""}}};
+
+char lowered(char letter) {
+  return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
+}
 
 bool matches(const Pattern& pattern, std::string_view text) {
   return std::ranges::all_of(pattern.words, [&](std::string_view word) {
-    return text.find(word) != std::string_view::npos;
+    return !std::ranges::search(text, word, {}, lowered, lowered).empty() || word.empty();
   });
 }
 

@@ -1,4 +1,4 @@
-#include "vfpass/doctor/kernel_log.hpp"
+#include "vfpass/doctor/kernel_lines.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -80,6 +80,14 @@ INSTANTIATE_TEST_SUITE_P(
         Known{"nvidia 0000:04:00.0: PCIe Bus Error: severity=Uncorrected (Non-Fatal), "
               "type=Transaction Layer, (Requester ID)",
               KernelTopic::link, true, "0000:04:00.0"},
+        Known{"mlx5_core 0000:03:00.0: PCIe Bus Error: severity=Uncorrectable (Non-Fatal), "
+              "type=Transaction Layer, (Requester ID)",
+              KernelTopic::link, true, "0000:03:00.0"},
+        Known{"pcieport 0000:00:01.0: AER: Multiple Corrected error received: 0000:03:00.0",
+              KernelTopic::link, false, "0000:03:00.0"},
+        Known{"pcieport 0000:00:01.0: AER: Uncorrectable (Non-Fatal) error message received from "
+              "0000:03:00.0",
+              KernelTopic::link, true, "0000:03:00.0"},
         Known{"mlx5_core 0000:03:00.0: PCIe Bus Error: severity=Corrected, type=Physical Layer",
               KernelTopic::link, false, "0000:03:00.0"},
         Known{"pci 0000:03:00.0: 63.008 Gb/s available PCIe bandwidth, limited by 8.0 GT/s PCIe x8 "
@@ -187,6 +195,7 @@ TEST_F(KernelLogCheck, ListsSeriousLinesOfUsedDevices) {
       "\nmlx5_core 0000:09:00.0: health compromised\n");
   EXPECT_THAT(seen(), ElementsAre("warning mlx5_0: 2 lines or more; the last: " + vf,
                                   "warning 0000:04:00.0: 1 line: " + xid));
+  EXPECT_EQ(host.finding("kernel-log").remedy, "dmesg | grep 03:00");
   host.requirements.functions = {host.function(host.gpu).address};
   EXPECT_THAT(seen(), ElementsAre("warning 0000:04:00.0: 1 line: " + xid));
   log("NVRM: Xid (PCI:0000:04:00): 31, pid=1, MMU Fault\n");
