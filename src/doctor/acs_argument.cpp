@@ -50,7 +50,7 @@ Patterns allPatterns(const View& view) {
 std::vector<std::string> ownParts(const View& view) {
   std::vector<std::string> parts;
   for (const auto& [port, pattern] : allPatterns(view)) {
-    const std::string config = readConfig(view.root(), view.function(port));
+    const std::string& config = view.config(view.function(port));
     if (!hasExtendedSpace(config) || acsOf(config)) {
       parts.push_back(pattern + "@" + toString(view.function(port).address));
     }

@@ -33,7 +33,7 @@ using Verdicts = std::map<Verdict, std::vector<std::string>>;
 
 Verdict judge(const View& view, std::size_t port, const PortRule& rule, std::string& seen) {
   const Device& function = view.function(port);
-  const std::string config = readConfig(view.root(), function);
+  const std::string& config = view.config(function);
   seen = toString(function.address) + " ";
   if (!hasExtendedSpace(config)) {
     seen += "unreadable";

@@ -57,7 +57,7 @@ std::string possiblePattern(const View& view, std::size_t port, std::string_view
   constexpr std::size_t completionRedirect = 3;
   std::string pattern(wanted);
   const Device& function = view.function(port);
-  const auto acs = acsOf(readConfig(view.root(), function));
+  const auto acs = acsOf(view.config(function));
   const std::string capable = acs ? acsText(acs->capable) : "";
   for (std::size_t bit = 0; bit < capable.size(); ++bit) {
     if (capable[bit] == '0' && pattern[bit] == '1') {
@@ -92,7 +92,7 @@ std::string whyNotJudged(const View& view, const topology::Rail& rail,
   }
   const auto bridge = std::ranges::find_if(above, [&](std::size_t number) {
     const Device& port = view.function(number);
-    return port.role == FunctionRole::bridge || isConventionalBridge(readConfig(view.root(), port));
+    return port.role == FunctionRole::bridge || isConventionalBridge(view.config(port));
   });
   if (bridge != above.end()) {
     return toString(view.function(*bridge).address) +
@@ -113,7 +113,7 @@ bool isOnlyPort(const View& view, std::size_t port) {
 }
 
 bool needsNoAcs(const View& view, std::size_t port) {
-  const std::string config = readConfig(view.root(), view.function(port));
+  const std::string& config = view.config(view.function(port));
   return isOnlyPort(view, port) && hasExtendedSpace(config) && !acsOf(config);
 }
 

@@ -65,7 +65,7 @@ void checkWithoutSwitch(const View& view, std::size_t number, const std::string&
 void checkCapability(const View& view, std::size_t number, Results& results) {
   const std::string expected = "the ATS capability, if a GPU shares a switch with the NIC";
   const Device& pf = view.function(number);
-  const std::string config = readConfig(view.root(), pf);
+  const std::string& config = view.config(pf);
   if (!sharesSwitchWithGpu(view, number)) {
     checkWithoutSwitch(view, number, config, results);
   } else if (!hasExtendedSpace(config)) {
@@ -113,6 +113,7 @@ bool hasTranslation(const View& view, const Device& vf) {
   return !type || trim(*type) != "identity";
 }
 
+// If the first VF cannot be read, for want of root, neither can the others.
 VfAts vfAtsOf(const View& view, const PciAddress& pf) {
   VfAts found;
   for (std::size_t number = 0; number < view.topology().functions.size(); ++number) {
@@ -120,7 +121,8 @@ VfAts vfAtsOf(const View& view, const PciAddress& pf) {
     if (vf.physicalFunction != pf) {
       continue;
     }
-    const std::string config = readConfig(view.root(), vf);
+    const bool isReadable = found.unreadable.empty();
+    const std::string config = isReadable ? readConfig(view.root(), vf) : "";
     if (!hasExtendedSpace(config)) {
       found.unreadable.push_back(toString(vf.address));
     } else if (atsEnabled(config).value_or(false)) {
@@ -137,7 +139,7 @@ VfAts vfAtsOf(const View& view, const PciAddress& pf) {
 // Whether it has ATS, or cannot be read. A PF without ATS has none in its VFs either; `ats` says
 // so.
 bool mayHaveAts(const View& view, const Device& pf) {
-  const std::string config = readConfig(view.root(), pf);
+  const std::string& config = view.config(pf);
   return !hasExtendedSpace(config) || hasAts(config);
 }
 
@@ -214,7 +216,7 @@ bool needsAts(const View& view, std::size_t pf) {
 }
 
 bool canHaveAts(const View& view, const Device& pf) {
-  return hasMlx5Firmware(pf.vendor, pf.driver) || hasAts(readConfig(view.root(), pf));
+  return hasMlx5Firmware(pf.vendor, pf.driver) || hasAts(view.config(pf));
 }
 
 }  // namespace vfpass::doctor

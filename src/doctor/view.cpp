@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "config_space.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::doctor {
@@ -138,6 +139,14 @@ std::optional<std::string> View::kernelArgument(const std::string& name) const {
 
 std::optional<Version> View::kernelVersion() const {
   return leadingVersion(root_.readText("proc/sys/kernel/osrelease").value_or(""));
+}
+
+const std::string& View::config(const Device& function) const {
+  const auto [known, isNew] = configs_.try_emplace(function.address);
+  if (isNew) {
+    known->second = readConfig(root_, function);
+  }
+  return known->second;
 }
 
 bool View::moduleLoaded(const std::string& name) const {

@@ -62,6 +62,8 @@ class View {
   /// `Y` and `1` are true.
   [[nodiscard]] std::optional<bool> moduleFlag(const std::string& module,
                                                const std::string& parameter) const;
+  /// A function's configuration space, up to 4096 bytes; empty if it cannot be read. Read once.
+  [[nodiscard]] const std::string& config(const Device& function) const;
   /// Path of a function's file in sysfs.
   [[nodiscard]] static std::string pathOf(const Device& function, const std::string& file);
 
@@ -74,6 +76,7 @@ class View {
   std::vector<std::size_t> pfs_;
   std::vector<topology::Rail> rails_;
   mutable std::map<std::string, std::optional<std::string>> asked_;
+  mutable std::map<PciAddress, std::string> configs_;
   std::set<PciAddress> used_;  ///< empty: every device
 };
 
