@@ -86,12 +86,13 @@ struct ServiceFile {
 
 constexpr std::array serviceFiles{
     ServiceFile{"etc/sriov-netplan-shim/interfaces.yaml", ""},
-    ServiceFile{"var/lib/os-net-config/sriov_config.yaml",
-                "os-net-config writes this file: remove the PF from its own configuration, then "
-                "run it again"},
+    ServiceFile{
+        "var/lib/os-net-config/sriov_config.yaml",
+        "remove the PF from os-net-config's own configuration, then let os-net-config write "
+        "this file again"},
     ServiceFile{"etc/sriov-operator/sriov-interface-config.yaml",
-                "the SR-IOV network operator writes this file: exclude the PF of this node from "
-                "its SriovNetworkNodePolicy"}};
+                "exclude the PF of this node from the SriovNetworkNodePolicy of the SR-IOV network "
+                "operator, which writes this file"}};
 
 // Copies that neither run-parts(8) nor cron nor an init system runs.
 bool isCopy(std::string_view name) {

@@ -114,10 +114,11 @@ std::vector<std::string> checkNames() {
 Requirements requirementsOf(const Topology& topology, const std::vector<Mapping>& mappings,
                             const HostPolicy& policy, bool oneVm) {
   Requirements requirements;
-  requirements.oneVm = oneVm;
   for (const Mapping& mapping : mappings) {
     addRequirements(topology, mapping, requirements);
   }
+  // In the place of a missing device the user may choose any other one.
+  requirements.oneVm = oneVm && requirements.missing.empty();
   for (const PfPolicy& entry : policy.pfs) {
     const Device* pf = select(topology, entry.pf);
     if (pf != nullptr) {

@@ -190,7 +190,8 @@ constexpr unsigned highestBus = 0xff;
 // For a bridge without an address: QEMU chooses a slot that is free. This one is always taken.
 constexpr PciAddress takenSlot{0, 0, 0x1f, 0};
 
-// QEMU's additional root buses, with a number of their own; pxb has a bridge below it.
+// QEMU's additional root buses, with a number of their own. The conventional one has a bridge below
+// it.
 bool isExpander(const QemuDevice& device) { return device.driver.starts_with("pxb"); }
 
 // Bridges, which have a bus below them, by QEMU's names (hw/pci-bridge).

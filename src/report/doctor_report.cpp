@@ -53,9 +53,9 @@ void writeSummary(std::ostream& out, const std::vector<Group>& groups, const Sty
   }
   const bool broken = counts[Outcome::failed] > 0;
   out << tinted(broken ? "not ready" : "ready", broken ? Tint::bad : Tint::good, style) << ": "
-      << counts[Outcome::failed] << " checks failed, " << counts[Outcome::passed] << " passed, "
-      << counts[Outcome::notObservable] << " not observable, " << counts[Outcome::waived]
-      << " waived";
+      << counts[Outcome::failed] << (counts[Outcome::failed] == 1 ? " check" : " checks")
+      << " failed, " << counts[Outcome::passed] << " passed, " << counts[Outcome::notObservable]
+      << " not observable, " << counts[Outcome::waived] << " waived";
   if (counts[Outcome::warning] > 0) {
     out << ", " << counts[Outcome::warning] << " with warnings";
   }

@@ -264,7 +264,7 @@ TEST_F(BootScripts, ConfigurationsOfServicesAreFound) {
   EXPECT_THAT(only("var/lib/os-net-config/sriov_config.yaml",
                    "- device_type: pf\n  name: ens1\n  numvfs: 10\n")
                   .remedy,
-              HasSubstr("os-net-config writes this file"));
+              HasSubstr("let os-net-config write this file again"));
   EXPECT_EQ(only("etc/sriov-operator/sriov-interface-config.yaml",
                  "spec: {interfaces: [{pciAddress: '0000:d8:00.0', numVfs: 8}]}\n")
                 .seen,

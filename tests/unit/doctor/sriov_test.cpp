@@ -25,6 +25,8 @@ TEST_F(Sriov, RequiresMappedDevices) {
   mapping.vfs[0].pf.netdev = "ens9";
   requirements = requirementsOf(builder.topology, {mapping}, {}, true);
   EXPECT_EQ(finding("mapped-devices").subject, "train0, rail0: netdev ens9");
+  EXPECT_NE(outcome("pf-netdev"), Outcome::waived) << "another PF may take its place";
+  EXPECT_EQ(finding("sriov-firmware").seen, "2 of 16 VFs created");
   mapping.vfs[0].pf = {};
   mapping.vfs[0].pf.near = "gpu0";  // unresolved
   requirements = requirementsOf(builder.topology, {mapping}, {}, true);

@@ -77,7 +77,7 @@ TEST(DoctorReport, ExpiredAcceptanceIsNamedAndFails) {
                                       "both",
                                       Acceptance{"bare metal", "2027-02-31", false}}};
   const std::string text = written(found, {});
-  EXPECT_TRUE(text.starts_with("not ready: 1 checks failed,")) << text;
+  EXPECT_TRUE(text.starts_with("not ready: 1 check failed,")) << text;
   EXPECT_NE(text.find("\n  the acceptance ended on 2027-01-31: bare metal\n"), std::string::npos);
   const std::string json = written(found, {.json = true});
   EXPECT_NE(json.find("\"result\": \"failed\",\n  \"findings\""), std::string::npos) << json;
