@@ -46,6 +46,23 @@ std::optional<std::set<unsigned>> parseNodeSet(std::string_view text) {
   return nodes;
 }
 
+std::set<unsigned> cpusInMask(std::string_view mask) {
+  std::set<unsigned> cpus;
+  unsigned cpu = 0;
+  for (auto digit = mask.rbegin(); digit != mask.rend(); ++digit) {
+    if (*digit == ',') {
+      continue;
+    }
+    const auto value = parseNumber(std::string_view(&*digit, 1), 16).value_or(0);
+    for (unsigned bit = 0; bit < 4 && cpu <= highest; ++bit, ++cpu) {
+      if ((value >> bit & 1U) != 0) {
+        cpus.insert(cpu);
+      }
+    }
+  }
+  return cpus;
+}
+
 std::string formatNodeSet(const std::set<unsigned>& nodes) {
   std::string text;
   for (auto node = nodes.begin(); node != nodes.end();) {

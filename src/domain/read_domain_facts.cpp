@@ -181,6 +181,15 @@ DomainFacts readDomainFacts(std::string_view xml) {
   return facts;
 }
 
+DomainFacts readPlacement(std::string_view xml) {
+  const Document document(xml);
+  DomainFacts facts;
+  readCells(document, facts);
+  readVcpus(document, facts);
+  readMemoryPlacement(document, facts);
+  return facts;
+}
+
 std::string withEdits(std::string_view xml, const std::vector<DomainEdit>& edits) {
   const Document document(xml);
   std::vector<DomainEdit> placed;

@@ -8,8 +8,6 @@
 namespace vfpass::settings {
 namespace {
 
-constexpr unsigned maximumCpus = 1024;
-
 std::string listOf(const std::set<int>& nodes) {
   std::vector<std::string> texts;
   for (const int node : nodes) {
@@ -138,26 +136,9 @@ namespace {
 
 // CPUs of a host node; empty if the host does not report them.
 std::set<unsigned> cpusOf(const Input& input, int node) {
-  std::set<unsigned> cpus;
-  for (const NumaNode& each : input.topology.processors.nodes) {
-    if (each.number != node) {
-      continue;
-    }
-    // The mask consists of 32-bit words, the highest first.
-    unsigned cpu = 0;
-    for (auto digit = each.cpuMask.rbegin(); digit != each.cpuMask.rend(); ++digit) {
-      if (*digit == ',') {
-        continue;
-      }
-      const auto value = parseNumber(std::string_view(&*digit, 1), 16).value_or(0);
-      for (unsigned bit = 0; bit < 4 && cpu < maximumCpus; ++bit, ++cpu) {
-        if ((value >> bit & 1U) != 0) {
-          cpus.insert(cpu);
-        }
-      }
-    }
-  }
-  return cpus;
+  const auto& nodes = input.topology.processors.nodes;
+  const auto found = std::ranges::find(nodes, node, &NumaNode::number);
+  return found == nodes.end() ? std::set<unsigned>{} : cpusInMask(found->cpuMask);
 }
 
 std::string attribute(const std::string& name, const std::string& value) {

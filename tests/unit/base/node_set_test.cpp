@@ -30,5 +30,12 @@ TEST(NodeSet, FormatsLikeLibvirt) {
   }
 }
 
+TEST(NodeSet, ReadsMasksOfTheKernel) {
+  EXPECT_EQ(formatNodeSet(cpusInMask("0000000f")), "0-3");
+  EXPECT_EQ(formatNodeSet(cpusInMask("00000001,80000000")), "31-32");
+  EXPECT_EQ(formatNodeSet(cpusInMask("")), "");
+  EXPECT_EQ(cpusInMask(std::string(1000, 'f')).size(), 1024U);
+}
+
 }  // namespace
 }  // namespace vfpass

@@ -12,6 +12,10 @@ namespace vfpass {
 /// text is the empty set.
 std::optional<std::set<unsigned>> parseNodeSet(std::string_view text);
 
+/// The CPUs in a mask of the kernel: 32-bit words in hexadecimal, the highest first, with commas
+/// between them. Numbers above 1023 are left out.
+std::set<unsigned> cpusInMask(std::string_view mask);
+
 /// Formats a set as libvirt does: `0-3,8`.
 std::string formatNodeSet(const std::set<unsigned>& nodes);
 

@@ -15,6 +15,11 @@ namespace vfpass::domain {
 /// the text is not a domain.
 DomainFacts readDomainFacts(std::string_view xml);
 
+/// The cells, vCPUs and memory placement of a domain XML, also those that vfpass added: how a
+/// running domain is placed. The other members keep their defaults. Throws Error
+/// (ExitCode::badInput) if the text is not a domain.
+DomainFacts readPlacement(std::string_view xml);
+
 /// Returns the XML with these edits added, for display only: they are not recorded in the metadata,
 /// so do not define it. Skips edits whose container is missing.
 std::string withEdits(std::string_view xml, const std::vector<DomainEdit>& edits);
