@@ -5,9 +5,11 @@
 
 #include "guest_devices.hpp"
 #include "subject.hpp"
+#include "vfpass/base/node_set.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/domain/guest_machine.hpp"
+#include "vfpass/domain/read_domain_facts.hpp"
 #include "vfpass/host/root.hpp"
 #include "vfpass/host/vfio_users.hpp"
 #include "vfpass/inventory/read_topology.hpp"
@@ -140,6 +142,34 @@ std::optional<verify::HostPackets> packetsOf(const host::Root& root, const Topol
   return verify::HostPackets{*own, possible};
 }
 
+verify::HostPlacement placementOf(const std::vector<Lease>& leases, std::string_view liveXml,
+                                  const Topology& host) {
+  const DomainFacts facts = domain::readPlacement(liveXml);
+  verify::HostPlacement placement;
+  placement.hostNodes = host.processors.nodes.size();
+  placement.automatic = facts.automatic;
+  placement.guestCells = !facts.cells.empty();
+  for (const Lease& lease : leases) {
+    const Device* device = findFunction(host, isVf(lease) ? lease.pf : lease.device);
+    if (lease.state == LeaseState::running && device != nullptr && device->numaNode >= 0) {
+      placement.devices.push_back({lease.entry, static_cast<unsigned>(device->numaNode)});
+    }
+  }
+  if (facts.placesMemory) {
+    placement.memoryNodes = facts.memoryNodes;
+  }
+  if (facts.pinsVcpus) {
+    placement.vcpuNodes.emplace();
+  }
+  for (const NumaNode& node : host.processors.nodes) {
+    const auto cpus = cpusInMask(node.cpuMask);
+    if (std::ranges::any_of(facts.pinnedCpus, [&](unsigned cpu) { return cpus.contains(cpu); })) {
+      placement.vcpuNodes->insert(static_cast<unsigned>(node.number));
+    }
+  }
+  return placement;
+}
+
 HostObserver::HostObserver(Session& session, const DomainDescription& domain,
                            std::map<std::string, verify::WantedInGuest> wanted)
     : session_(session),
@@ -148,7 +178,9 @@ HostObserver::HostObserver(Session& session, const DomainDescription& domain,
       wanted_(std::move(wanted)),
       machine_(domain::readGuestMachine(domain.liveXml)),
       topology_(inventory::readTopology(session.root(), host::Serials::skip)) {
-  gpus_ = leasedGpus(leasesOf(session.readLeases(), domain.uuid), machine_, topology_);
+  const auto leases = leasesOf(session.readLeases(), domain.uuid);
+  gpus_ = leasedGpus(leases, machine_, topology_);
+  placement_ = placementOf(leases, domain.liveXml, topology_);
 }
 
 verify::HostSide HostObserver::of(const Lease& lease) const {

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "command_session.hpp"
@@ -19,6 +20,11 @@ namespace vfpass::commands {
 /// from the PF of every leased VF. `machine` is the running domain's. Pure.
 std::vector<verify::LeasedGpu> leasedGpus(const std::vector<Lease>& leases,
                                           const GuestMachine& machine, const Topology& host);
+
+/// Where a domain runs and where its running leases' devices are. `liveXml`: the running domain's.
+/// Pure.
+verify::HostPlacement placementOf(const std::vector<Lease>& leases, std::string_view liveXml,
+                                  const Topology& host);
 
 /// The sizes of a PF's packets, and the largest payload that it and all functions below its root
 /// port support. `pf`: index in the topology. nullopt if its configuration space cannot be read.
@@ -36,6 +42,7 @@ class HostObserver {
   [[nodiscard]] verify::HostSide of(const Lease& lease) const;
 
   [[nodiscard]] const std::vector<verify::LeasedGpu>& gpus() const { return gpus_; }
+  [[nodiscard]] const verify::HostPlacement& placement() const { return placement_; }
 
  private:
   [[nodiscard]] verify::DeviceHold holdOf(const Lease& lease) const;
@@ -44,6 +51,7 @@ class HostObserver {
   Uuid domain_;
   std::vector<PciAddress> claims_;  ///< of the running domain
   std::vector<verify::LeasedGpu> gpus_;
+  verify::HostPlacement placement_;
   std::map<std::string, verify::WantedInGuest> wanted_;
   GuestMachine machine_;  ///< of the running domain
   Topology topology_;

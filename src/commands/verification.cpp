@@ -64,6 +64,7 @@ VerifyReport verifyAlone(Session& session, const DomainDescription& domain,
                      checkpointOf(session));
   const HostObserver host(session, domain, wantedInGuest(session, domain));
   plan.gpus = host.gpus();
+  plan.placement = host.placement();
   verify::VerifyWatch watch = watchOf(session);
   watch.host = [&](const Lease& lease) { return host.of(lease); };
   return verifyGuest(agent, probe, plan, watch);

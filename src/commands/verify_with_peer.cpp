@@ -38,7 +38,11 @@ class LocalPeer {
             [this](const Lease& lease) { return host_.of(lease); },
             [this](const Lease& lease) { return trafficOf(session_, lease); },
             nvlinkOf(session_, domain_),
-            host_.gpus()};
+            host_.gpus(),
+            {},
+            {},
+            {},
+            host_.placement()};
   }
 
  private:

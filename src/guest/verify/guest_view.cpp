@@ -1,6 +1,7 @@
 #include "guest_view.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <limits>
 #include <sstream>
@@ -91,6 +92,8 @@ GuestRdmaDevice readRdmaDevice(const JsonReader& json) {
                          json["parent"].textOr(""),
                          opens["done"].flagOr(false),
                          opens["detail"].textOr(""),
+                         json["dma_buf"]["supported"].flagOrNone(),
+                         json["dma_buf"]["detail"].textOr(""),
                          {}};
   for (const JsonReader& port : json["ports"].listOrEmpty()) {
     device.ports.push_back(readPort(port));
@@ -152,6 +155,11 @@ void readGpus(const JsonReader& document, GuestView& view) {
   view.cudaStatus = smallNumber(gpus["libcuda"]["status"]);
   view.cudaProblem = parseCudaProblem(gpus["libcuda"]["code"].textOr(""));
   view.peerMemory = gpus["nvidia_peermem"]["loaded"].flagOr(false);
+  view.peerMemoryInterface = gpus["nvidia_peermem"]["interface"].flagOrNone();
+  view.kernel = document["kernel"].textOr("");
+  view.nvidiaDriver = gpus["driver"].textOr("");
+  view.nvidiaVersion = gpus["driver_version"].textOr("");
+  view.cudaVersion = gpus["libcuda"]["cuda_version"].numberOrNone<unsigned>();
   view.peerMemoryLoadable = gpus["nvidia_peermem"]["loadable"].flagOr(false);
   for (const JsonReader& each : gpus["devices"].listOrEmpty()) {
     const JsonReader mig = each["mig"];
@@ -194,6 +202,53 @@ std::optional<GuestMemoryLock> readMemoryLock(const JsonReader& json) {
     }
   }
   return lock;
+}
+
+// A name that a remedy may contain.
+bool isPlainName(const std::string& text) {
+  constexpr std::size_t longest = 64;
+  return !text.empty() && text.size() <= longest && std::ranges::all_of(text, [](char each) {
+    return std::isalnum(static_cast<unsigned char>(each)) != 0 ||
+           std::string_view("._+~-").find(each) != std::string_view::npos;
+  });
+}
+
+std::optional<std::vector<GuestKernel>> readKernels(const JsonReader& json) {
+  constexpr std::size_t most = 16;
+  if (!json.json().is_array()) {
+    return std::nullopt;
+  }
+  std::vector<GuestKernel> kernels;
+  for (const JsonReader& each : json.listOrEmpty()) {
+    GuestKernel kernel{each["release"].textOr(""), std::nullopt};
+    if (!isPlainName(kernel.release) || kernels.size() == most) {
+      continue;
+    }
+    if (each["missing"].json().is_array()) {
+      kernel.missing.emplace();
+    }
+    for (const JsonReader& module : each["missing"].listOrEmpty()) {
+      const std::string name = module.textOr("");
+      if (kernel.missing->size() < most) {
+        kernel.missing->push_back(isPlainName(name) ? name : "?");
+      }
+    }
+    kernels.push_back(std::move(kernel));
+  }
+  return kernels;
+}
+
+// At most as much as the probe reports. A line that ends within a character is escaped.
+std::vector<std::string> readKernelLog(const JsonReader& json) {
+  constexpr std::size_t mostLines = 48;
+  constexpr std::size_t longest = 256;
+  std::vector<std::string> lines;
+  for (const JsonReader& each : json.listOrEmpty()) {
+    if (lines.size() < mostLines) {
+      lines.push_back(printable(each.textOr("").substr(0, longest)));
+    }
+  }
+  return lines;
 }
 
 }  // namespace
@@ -243,6 +298,8 @@ GuestView readGuestView(const Json& json) {
       view.nccl->gidIndex = static_cast<unsigned>(std::min(*index, largest));
     }
   }
+  view.kernelLog = readKernelLog(document["kernel_log"]);
+  view.newerKernels = readKernels(document["newer_kernels"]);
   view.memoryLock = readMemoryLock(document["memory_lock"]);
   // SELinux: only a context that confines the probe counts.
   const JsonReader selinux = document["selinux"];

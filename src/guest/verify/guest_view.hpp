@@ -55,6 +55,8 @@ struct GuestRdmaDevice {
   std::string parent;  ///< the netdev of a software device (SoftRoCE)
   bool opens = false;
   std::string whyNot;
+  std::optional<bool> dmaBuf = {};  ///< registers DMA-BUF memory; nullopt: unknown
+  std::string whyNoDmaBuf = {};
   std::vector<GuestPort> ports;
 };
 
@@ -125,6 +127,13 @@ struct GuestMemoryLock {
   std::optional<std::uint64_t> memoryBytes;     ///< of the guest
 };
 
+/// An installed kernel that is newer than the running one.
+struct GuestKernel {
+  std::string release;
+  /// RDMA and GPU modules that are loaded now and that it lacks; nullopt: unknown.
+  std::optional<std::vector<std::string>> missing;
+};
+
 /// The guest's devices as its probe reports them. Every text is untrusted.
 struct GuestView {
   std::vector<GuestNetdev> netdevs;
@@ -136,16 +145,23 @@ struct GuestView {
   bool libcuda = false;
   std::string libcudaDetail;
   std::optional<int> cudaStatus;  ///< CUDA's error; nullopt: it works, or was not initialized
-  std::optional<CudaProblem> cudaProblem;  ///< nullopt: it works, or an older probe
-  bool peerMemory = false;                 ///< nvidia_peermem is loaded
-  bool peerMemoryLoadable = false;         ///< nvidia_peermem can be loaded
+  std::optional<CudaProblem> cudaProblem;        ///< nullopt: it works, or an older probe
+  bool peerMemory = false;                       ///< nvidia_peermem is loaded
+  bool peerMemoryLoadable = false;               ///< nvidia_peermem can be loaded
+  std::optional<bool> peerMemoryInterface = {};  ///< the kernel has what nvidia_peermem needs
+  std::string kernel = {};                       ///< release, `6.8.0-51-generic`
+  std::string nvidiaDriver = {};  ///< /proc/driver/nvidia/version, which tells the modules' flavour
+  std::string nvidiaVersion = {};            ///< `550.54.15`
+  std::optional<unsigned> cudaVersion = {};  ///< as CUDA writes it: 12040 is 12.4
   std::vector<GuestGpu> gpus;
   std::vector<GuestDistance> distances;
   std::map<std::string, GuestPciServices> services;  ///< by PCI address
   std::string confinedAs;  ///< the probe's SELinux context, if that confines it; otherwise empty
-  std::vector<GuestPath> functions;                ///< all PCI functions
-  std::optional<GuestNccl> nccl = {};              ///< nullopt: an older probe
-  std::optional<GuestMemoryLock> memoryLock = {};  ///< nullopt: an older probe
+  std::vector<GuestPath> functions;         ///< all PCI functions
+  std::vector<std::string> kernelLog = {};  ///< at most 48 lines, oldest first; empty: unknown
+  std::optional<GuestNccl> nccl = {};       ///< nullopt: an older probe
+  std::optional<GuestMemoryLock> memoryLock = {};             ///< nullopt: an older probe
+  std::optional<std::vector<GuestKernel>> newerKernels = {};  ///< at most 16; nullopt: older probe
 };
 
 /// Reads the report of `vfpass-probe inventory`. Members that are missing or of another type read

@@ -4,6 +4,7 @@
 
 #include "judge_device.hpp"
 #include "judge_gpu_bar.hpp"
+#include "judge_gpu_modules.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::verify {
@@ -206,15 +207,15 @@ std::vector<Finding> judgeGpus(const GuestView& view, bool wanted,
   if (findings.back().outcome == Outcome::failed) {
     return findings;
   }
+  if (const auto modules = judgeGpuModules(view)) {
+    findings.push_back(*modules);
+  }
   const bool dmaBuf = std::ranges::any_of(view.gpus, &GuestGpu::dmaBuf);
   if (!dmaBuf && !view.peerMemory) {
     findings.push_back(
         {"gpu-path", "", Outcome::failed, "DMA-BUF or nvidia_peermem",
          "not supported: the driver does not export DMA-BUF, and nvidia_peermem is not loaded",
-         view.peerMemoryLoadable
-             ? "in the guest: modprobe nvidia_peermem (`vfpass guest-setup` makes it permanent)"
-             : "in the guest: install NVIDIA's open kernel modules, which support DMA-BUF; or "
-               "reinstall the driver after OFED, so that it builds nvidia_peermem"});
+         gpuModulesRemedy(view)});
     return findings;
   }
   findings.push_back({"gpu-path", "", Outcome::passed, "DMA-BUF or nvidia_peermem",

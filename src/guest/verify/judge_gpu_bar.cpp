@@ -28,8 +28,8 @@ const GuestBar* memoryBar(const GuestGpu& gpu) {
   return found == gpu.bars.end() ? nullptr : &*found;
 }
 
-// NVIDIA, GPUDirect RDMA, "PCI BAR sizes": registered memory has to fit into BAR1. Superchips show
-// their memory in a later, larger BAR (drivers/vfio/pci/nvgrace-gpu/main.c).
+// NVIDIA, GPUDirect RDMA, "PCI BAR sizes": registered memory has to fit into BAR1. GH200 and GB200
+// show their memory in a later, larger BAR (drivers/vfio/pci/nvgrace-gpu/main.c).
 bool isSmall(const GuestGpu& gpu, const GuestBar& bar) {
   const bool otherIsLarger =
       std::ranges::any_of(gpu.bars, [&](const GuestBar& each) { return each.bytes > bar.bytes; });

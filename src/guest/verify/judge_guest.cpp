@@ -74,12 +74,50 @@ Finding judgeMemoryLock(const GuestMemoryLock& lock) {
   return finding;
 }
 
+// Modules of DKMS are built when a kernel is installed, if its headers are.
+Finding judgeNextKernel(const std::vector<GuestKernel>& kernels) {
+  Finding finding{"kernel-update",
+                  "",
+                  Outcome::passed,
+                  "installed newer kernels have the RDMA and GPU modules that are loaded now",
+                  {},
+                  {}};
+  std::vector<std::string> seen;
+  std::vector<std::string> incomplete;
+  bool known = true;
+  for (const GuestKernel& each : kernels) {
+    known = known && each.missing;
+    if (!each.missing) {
+      seen.push_back(each.release + ": its list of modules is not readable");
+    } else if (!each.missing->empty()) {
+      seen.push_back(each.release + " lacks " + join(*each.missing, ", "));
+      incomplete.push_back(each.release);
+    } else {
+      seen.push_back(each.release + ": all of them");
+    }
+  }
+  finding.seen = seen.empty() ? "no newer kernel is installed" : join(seen, "; ");
+  if (!incomplete.empty()) {
+    finding.outcome = Outcome::warning;
+    finding.remedy =
+        "in the guest, before it restarts: install the headers of kernel " + incomplete.back() +
+        " and run dkms autoinstall -k " + incomplete.back() +
+        ", or install the packages with its modules (linux-modules-extra, linux-modules-nvidia)";
+  } else if (!known) {
+    finding.outcome = Outcome::waived;
+  }
+  return finding;
+}
+
 }  // namespace
 
 std::vector<Finding> judgeGuestSystem(const GuestView& view) {
   std::vector<Finding> findings;
   if (view.memoryLock) {
     findings.push_back(judgeMemoryLock(*view.memoryLock));
+  }
+  if (view.newerKernels) {
+    findings.push_back(judgeNextKernel(*view.newerKernels));
   }
   return findings;
 }

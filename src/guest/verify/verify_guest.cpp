@@ -20,6 +20,8 @@
 #include "judge_bandwidth.hpp"
 #include "judge_gpu.hpp"
 #include "judge_guest.hpp"
+#include "judge_placement.hpp"
+#include "quote_kernel_log.hpp"
 #include "transfer_options.hpp"
 #include "vfpass/verify/nccl_topology_check.hpp"
 
@@ -265,7 +267,8 @@ class Verification {
     if (!verifyVfs(tested, coverage)) {
       return;
     }
-    addAll(judgeAfterRun(used_, view, readErrors(agent_, guest.probe)));
+    const auto after = readErrors(agent_, guest.probe);
+    addAll(judgeAfterRun(used_, view, after));
     // What concerns the whole guest: NCCL, then the GPUs, of which each has to have been tested.
     if (testsGpus_ && isMirrored()) {
       layer_.enter("nccl-topology", "the guest can be searched for NCCL's topology file");
@@ -277,9 +280,15 @@ class Verification {
       add(runAllReduce(agent_, tools, view.gpus.size(), report_.figures));
     }
     addAll(judgeGuestSystem(view));
+    if (const auto placement = plan_.placement ? judgePlacement(*plan_.placement) : std::nullopt) {
+      add(*placement);
+    }
     addAll(gpus);
     if (testsGpus_) {
       addAll(coverage.findings());
+    }
+    if (after) {
+      quoteKernelLog(report_.findings, after->kernelLog);
     }
   }
 

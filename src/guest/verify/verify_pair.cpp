@@ -15,6 +15,8 @@
 #include "judge_gpu.hpp"
 #include "judge_guest.hpp"
 #include "judge_pair.hpp"
+#include "judge_placement.hpp"
+#include "quote_kernel_log.hpp"
 #include "transfer_options.hpp"
 
 namespace vfpass::verify {
@@ -115,12 +117,28 @@ class Party {
     coverage_.tested(*end.gpu, end.lease.entry, passed);
   }
 
-  void reportSystem() { addAll(judgeGuestSystem(reached_.view)); }
-
-  void reportAfterRun() {
-    if (!used_.empty()) {
-      addAll(judgeAfterRun(used_, reached_.view, readErrors(guest_.agent, reached_.probe)));
+  void reportSystem() {
+    addAll(judgeGuestSystem(reached_.view));
+    if (const auto placement =
+            guest_.placement ? judgePlacement(*guest_.placement) : std::nullopt) {
+      add(*placement);
     }
+  }
+
+  /// Also quotes the guest's kernel log at its own failed findings, not at those of a pair.
+  void reportAfterRun() {
+    const auto after = readErrors(guest_.agent, reached_.probe);
+    if (after) {
+      std::vector<Finding> own;
+      for (const std::size_t each : own_) {
+        own.push_back(report_.findings[each]);
+      }
+      quoteKernelLog(own, after->kernelLog);
+      for (std::size_t i = 0; i < own.size(); ++i) {
+        report_.findings[own_[i]] = own[i];
+      }
+    }
+    addAll(judgeAfterRun(used_, reached_.view, after));
   }
 
   void reportCoverage(GpuTest test) {
@@ -132,6 +150,7 @@ class Party {
   void add(Finding finding) {
     finding = withConfinement(std::move(finding), reached_.view.confinedAs);
     finding.subject = prefix_ + finding.subject;
+    own_.push_back(report_.findings.size());
     report_.findings.push_back(std::move(finding));
   }
   void addAll(const std::vector<Finding>& findings) {
@@ -162,6 +181,7 @@ class Party {
   GpuCoverage coverage_;
   ReachedGuest reached_;
   std::vector<UsedPort> used_;
+  std::vector<std::size_t> own_;  ///< indices of this guest's findings in the report
   bool gpuUsable_ = false;
   Layer layer_{[this](const Finding& finding) { add(finding); }};
 };

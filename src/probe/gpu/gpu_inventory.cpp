@@ -187,6 +187,16 @@ bool isLoadable(const SysfsReader& sysfs) {
          modules.find("nvidia_peermem.ko") != std::string::npos;
 }
 
+/// Whether the kernel has the interface without which nvidia_peermem refuses to load (EINVAL): it
+/// comes with MLNX_OFED or a patched kernel, and is part of ib_core. null: unknown.
+Json hasPeerMemoryInterface(const SysfsReader& sysfs) {
+  if (!sysfs.exists("/sys/module/ib_core")) {
+    return nullptr;
+  }
+  const auto found = sysfs.contains("/proc/kallsyms", " ib_register_peer_memory_client");
+  return found ? Json(*found) : Json(nullptr);
+}
+
 }  // namespace
 
 std::vector<MigState> readMigStates(const std::vector<std::string>& libraries) {
@@ -246,7 +256,10 @@ Json gpuKernelInventory(const SysfsReader& sysfs) {
                       sysfs.exists("/sys/kernel/mm/memory_peers/nv_mem_nc");
   return {{"driver_version", sysfs.textOrEmpty("/sys/module/nvidia/version")},
           {"driver", sysfs.textOrEmpty("/proc/driver/nvidia/version")},
-          {"nvidia_peermem", {{"loaded", loaded}, {"loadable", loaded || isLoadable(sysfs)}}}};
+          {"nvidia_peermem",
+           {{"loaded", loaded},
+            {"loadable", loaded || isLoadable(sysfs)},
+            {"interface", hasPeerMemoryInterface(sysfs)}}}};
 }
 
 }  // namespace vfpass::probe

@@ -40,7 +40,7 @@ nlohmann::json gpuInventory(const std::vector<PciFunction>& functions,
                             const GpuSurroundings& surroundings,
                             const std::vector<std::string>& libraries);
 
-/// `{driver_version, nvidia_peermem: {loaded, loadable}}` from the kernel.
+/// `{driver_version, driver, nvidia_peermem: {loaded, loadable, interface}}` from the kernel.
 nlohmann::json gpuKernelInventory(const SysfsReader& sysfs);
 
 }  // namespace vfpass::probe

@@ -160,8 +160,8 @@ void addInventory(CLI::App& program, Action& chosen) {
 }
 
 void addErrors(CLI::App& program, Action& chosen) {
-  CLI::App* command =
-      program.add_subcommand("errors", "List the counters of RDMA devices, to compare with later");
+  CLI::App* command = program.add_subcommand(
+      "errors", "List the error counters of RDMA devices, and the kernel log about them");
   command->callback([&chosen] {
     chosen = [] {
       writeDocument(readErrors(SysfsReader()));

@@ -8,8 +8,10 @@
 #include "gpu/cuda_driver.hpp"
 #include "gpu/gpu_inventory.hpp"
 #include "rdma/rdma_devices.hpp"
+#include "system/guest_kernel_log.hpp"
 #include "system/memory_lock.hpp"
 #include "system/nccl_settings.hpp"
+#include "system/newer_kernels.hpp"
 #include "system/pci_functions.hpp"
 #include "vfpass/base/pci_capability.hpp"
 #include "vfpass/base/text.hpp"
@@ -120,6 +122,7 @@ Json readInventory(const SysfsReader& sysfs) {
   result["gpus"].update(gpuKernelInventory(sysfs));
   result["distances"] = distances(functions);
   result["nccl"] = readNcclSettings(sysfs);
+  result["newer_kernels"] = readNewerKernels(sysfs);
   result["memory_lock"] = readMemoryLock(sysfs);
   if (sysfs.exists("/sys/fs/selinux")) {
     result["selinux"] = selinux(sysfs);
@@ -127,6 +130,8 @@ Json readInventory(const SysfsReader& sysfs) {
   return result;
 }
 
-Json readErrors(const SysfsReader& sysfs) { return {{"rdma", rdmaCounters(sysfs)}}; }
+Json readErrors(const SysfsReader& sysfs) {
+  return {{"rdma", rdmaCounters(sysfs)}, {"kernel_log", readKernelLog(sysfs)}};
+}
 
 }  // namespace vfpass::probe

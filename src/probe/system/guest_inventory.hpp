@@ -10,8 +10,8 @@ namespace vfpass::probe {
 /// described in its place and is never an error. docs/probe.md lists the members.
 nlohmann::json readInventory(const SysfsReader& sysfs);
 
-/// What changes when something fails: the counters of the RDMA devices. Much cheaper than
-/// readInventory(): opens no device and no GPU.
+/// What changes when something fails: the counters of the RDMA devices, and the kernel's log.
+/// Cheaper than readInventory(): opens no device and no GPU.
 nlohmann::json readErrors(const SysfsReader& sysfs);
 
 }  // namespace vfpass::probe

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <system_error>
 
 #include "vfpass/base/file_descriptor.hpp"
@@ -54,6 +55,42 @@ std::string SysfsReader::textOrEmpty(const std::string& path) const {
 
 std::string SysfsReader::bytes(const std::string& path, std::size_t limit) const {
   return readUpTo(at(path), limit).value_or("");
+}
+
+std::optional<bool> SysfsReader::contains(const std::string& path,
+                                          const std::string& wanted) const {
+  constexpr std::size_t step = std::size_t{64} << 10U;
+  const FileDescriptor file(::open(at(path).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  std::string window;  // the end of what was read, in case `wanted` continues in the next part
+  std::string part(step, '\0');
+  ssize_t count = -1;
+  while (file && (count = ::read(file.get(), part.data(), step)) > 0) {
+    window.append(part, 0, static_cast<std::size_t>(count));
+    if (window.find(wanted) != std::string::npos) {
+      return true;
+    }
+    window.erase(0, window.size() - std::min(window.size(), wanted.size()));
+  }
+  return count == 0 ? std::optional(false) : std::nullopt;
+}
+
+// read(2) of /dev/kmsg fails with EINVAL if the buffer is smaller than a record (devkmsg_read),
+// with EPIPE if records were overwritten meanwhile, and with EAGAIN at the end.
+bool SysfsReader::eachRecord(const std::string& path,
+                             const std::function<void(std::string_view)>& use) const {
+  constexpr std::size_t largestRecord = 8192;
+  constexpr int most = 100000;
+  const FileDescriptor file(::open(at(path).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  std::string record(largestRecord, '\0');
+  for (int count = 0; file && count < most; ++count) {
+    const ssize_t length = ::read(file.get(), record.data(), record.size());
+    if (length > 0) {
+      use(std::string_view(record).substr(0, static_cast<std::size_t>(length)));
+    } else if (length == 0 || (errno != EPIPE && errno != EINTR)) {
+      return length == 0 || errno == EAGAIN;
+    }
+  }
+  return static_cast<bool>(file);
 }
 
 std::vector<std::string> SysfsReader::names(const std::string& folder) const {

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace vfpass::probe {
@@ -18,6 +20,13 @@ class SysfsReader {
   [[nodiscard]] std::string textOrEmpty(const std::string& path) const;
   /// Up to `limit` unmodified bytes; empty if they cannot be read.
   [[nodiscard]] std::string bytes(const std::string& path, std::size_t limit) const;
+  /// Whether a file of any length contains `wanted`; nullopt if it cannot be read.
+  [[nodiscard]] std::optional<bool> contains(const std::string& path,
+                                             const std::string& wanted) const;
+  /// Calls `use` with what each read(2) returns, which is one record of /dev/kmsg, until there is
+  /// no more; at most 100000 times. False if the file cannot be read.
+  [[nodiscard]] bool eachRecord(const std::string& path,
+                                const std::function<void(std::string_view)>& use) const;
   /// Sorted names in a directory; empty if there is no such directory.
   [[nodiscard]] std::vector<std::string> names(const std::string& folder) const;
   /// Last component of a link's target; empty if it is not a link.

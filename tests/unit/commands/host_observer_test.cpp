@@ -107,6 +107,32 @@ TEST_F(LeasedGpusTest, LeavesOutFunctionsThatAreNoGpuOrNotRunning) {
   EXPECT_THAT(leasedGpus(leases, machine, builder.topology), IsEmpty());
 }
 
+TEST_F(LeasedGpusTest, PlacementComesFromRunningDomainAndNodesOfDevices) {
+  auto& nodes = builder.topology.processors.nodes;
+  nodes = {{0, "0000000f"}, {1, "000000f0"}};
+  const auto open = placementOf(leases, "<domain><vcpu>4</vcpu></domain>", builder.topology);
+  EXPECT_EQ(open.hostNodes, 2U);
+  ASSERT_THAT(open.devices, SizeIs(3));
+  EXPECT_EQ(open.devices[1].entry, "gpu1");
+  EXPECT_EQ(open.devices[1].node, 1U);
+  EXPECT_EQ(open.devices[2].node, 0U) << "of the VF's PF";
+  EXPECT_FALSE(open.vcpuNodes || open.memoryNodes || open.guestCells);
+  const auto pinned = placementOf(
+      leases,
+      "<domain><vcpu>4</vcpu><cputune><vcpupin vcpu='0' cpuset='4-5'/></cputune>"
+      "<numatune><memory mode='strict' nodeset='0'/></numatune>"
+      "<cpu><numa><cell id='0' cpus='0-3' memory='4' unit='GiB'/></numa></cpu></domain>",
+      builder.topology);
+  EXPECT_EQ(pinned.vcpuNodes, (std::set<unsigned>{1}));
+  EXPECT_EQ(pinned.memoryNodes, (std::set<unsigned>{0}));
+  EXPECT_TRUE(pinned.guestCells);
+  EXPECT_TRUE(
+      placementOf(leases, "<domain><vcpu placement='auto'>4</vcpu></domain>", builder.topology)
+          .automatic);
+  leases[1].state = LeaseState::reserved;
+  EXPECT_THAT(placementOf(leases, "<domain/>", builder.topology).devices, SizeIs(2));
+}
+
 /// A NIC and a GPU below one root port, and a GPU elsewhere.
 class PacketsOfTest : public testing::Test {
  protected:

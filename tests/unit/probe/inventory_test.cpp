@@ -137,6 +137,25 @@ TEST_F(InventoryTest, ReadsSizesOfPackets) {
   EXPECT_FALSE(functions.at(1).contains("express"));
 }
 
+TEST_F(InventoryTest, SearchesKernelForInterfaceOfPeerMemory) {
+  const auto interface = [this] {
+    return readInventory(SysfsReader(tree.path())).at("gpus").at("nvidia_peermem").at("interface");
+  };
+  tree.file("proc/kallsyms", "0000000000000000 T ib_register_client\t[ib_core]\n");
+  EXPECT_EQ(interface(), nullptr) << "ib_core is not loaded";
+  tree.file("sys/module/ib_core/refcnt", "1\n");
+  EXPECT_EQ(interface(), false);
+  // Across the boundary of two reads.
+  for (const std::size_t before : {0U, 65536U - 40U, 65536U - 20U, 65536U}) {
+    tree.file("proc/kallsyms",
+              std::string(before, 'x') +
+                  "0000000000000000 T ib_register_peer_memory_client\t[ib_core]\n");
+    EXPECT_EQ(interface(), true) << before;
+  }
+  tree.remove("proc/kallsyms");
+  EXPECT_EQ(interface(), nullptr);
+}
+
 TEST_F(InventoryTest, BoundsCounters) {
   for (int number = 0; number < 300; ++number) {
     tree.file("sys/class/infiniband/mlx5_0/ports/1/counters/c" + std::to_string(number), "1\n");

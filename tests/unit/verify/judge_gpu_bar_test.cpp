@@ -19,6 +19,9 @@ Json bar(int number, std::uint64_t bytes, bool assigned = true) {
   return {{"number", number}, {"bytes", bytes}, {"assigned", assigned}};
 }
 
+// A list of one value; in braces alone it would be the value itself.
+Json one(const Json& value) { return Json::array({value}); }
+
 Json gpu(const Json& bars, std::uint64_t memory = 80 * gibibyte) {
   return {{"index", 0},
           {"name", "NVIDIA H100"},
@@ -34,7 +37,7 @@ GuestView with(const Json& gpus) {
 }
 
 Finding judged(const Json& bars, std::uint64_t memory = 80 * gibibyte) {
-  return judgeGpuBars(with({gpu(bars, memory)})).value_or(Finding{});
+  return judgeGpuBars(with(Json::array({gpu(bars, memory)}))).value_or(Finding{});
 }
 
 TEST(JudgeGpuBarTest, PassesWhenBarHasAddressAndCoversMemory) {
@@ -57,13 +60,14 @@ TEST(JudgeGpuBarTest, BarWithoutAddressFails) {
 
 // CUDA then fails as well, and the cause comes first.
 TEST(JudgeGpuBarTest, ComesBeforeDriver) {
-  GuestView view = with({gpu({bar(2, 0, false)})});
+  GuestView view = with(one(gpu(one(bar(2, 0, false)))));
   view.cudaStatus = 3;
   const auto findings = judgeGpus(view, true);
   ASSERT_EQ(findings.size(), 2U);
   EXPECT_EQ(findings[0].key, "gpu-bar");
   EXPECT_EQ(findings[1].key, "gpu-driver");
-  EXPECT_EQ(judgeGpus(with({gpu({bar(2, 128 * gibibyte)})}), true).back().outcome, Outcome::passed);
+  EXPECT_EQ(judgeGpus(with(one(gpu(one(bar(2, 128 * gibibyte))))), true).back().outcome,
+            Outcome::passed);
 }
 
 TEST(JudgeGpuBarTest, SmallBarIsWarning) {
@@ -81,21 +85,21 @@ TEST(JudgeGpuBarTest, MemoryOfSuperchipIsInLaterBar) {
 }
 
 TEST(JudgeGpuBarTest, OneOfSeveralGpusFails) {
-  Json other = gpu({bar(2, 0, false)});
+  Json other = gpu(one(bar(2, 0, false)));
   other["pci"] = "0000:06:00.0";
-  const auto found = judgeGpuBars(with({gpu({bar(2, 128 * gibibyte)}), other}));
+  const auto found = judgeGpuBars(with({gpu(one(bar(2, 128 * gibibyte))), other}));
   EXPECT_EQ(found->outcome, Outcome::failed);
   EXPECT_THAT(found->seen, testing::Not(HasSubstr("0000:05:00.0")));
 }
 
 TEST(JudgeGpuBarTest, UnknownHasNotPassed) {
-  EXPECT_FALSE(judgeGpuBars(with({gpu(Json::array())}))) << "an older probe";
+  EXPECT_FALSE(judgeGpuBars(with(one(gpu(Json::array()))))) << "an older probe";
   EXPECT_FALSE(judgeGpuBars({}));
-  EXPECT_EQ(judged({bar(0, 1 << 24)}).outcome, Outcome::waived) << "an integrated GPU";
+  EXPECT_EQ(judged(one(bar(0, 1 << 24))).outcome, Outcome::waived) << "an integrated GPU";
   for (const Json& odd : {bar(7, 1), bar(-1, 1), Json("text"), Json({{"number", 1}})}) {
-    EXPECT_FALSE(judgeGpuBars(with({gpu({odd})}))) << odd;
+    EXPECT_FALSE(judgeGpuBars(with(one(gpu(one(odd)))))) << odd;
   }
-  EXPECT_TRUE(with({gpu(Json::array_t(99, bar(2, 1)))}).gpus[0].bars.size() == 6);
+  EXPECT_TRUE(with(one(gpu(Json::array_t(99, bar(2, 1))))).gpus[0].bars.size() == 6);
 }
 
 }  // namespace

@@ -66,5 +66,37 @@ TEST(JudgeMemoryLockTest, UnknownHasNotPassed) {
       16U);
 }
 
+Finding nextKernel(const Json& kernels) {
+  const auto findings = judgeGuestSystem(readGuestView({{"newer_kernels", kernels}}));
+  return findings.empty() ? Finding{} : findings.front();
+}
+
+Json kernel(const std::string& release, const Json& missing) {
+  return {{"release", release}, {"missing", missing}};
+}
+
+TEST(JudgeNextKernelTest, WarnsAboutModulesThatWillBeMissing) {
+  EXPECT_EQ(nextKernel(Json::array()).outcome, Outcome::passed);
+  EXPECT_EQ(nextKernel(Json::array({kernel("6.9", Json::array())})).outcome, Outcome::passed);
+  const Finding found =
+      nextKernel({kernel("6.9", Json::array()), kernel("6.10", Json::array({"nvidia"}))});
+  EXPECT_EQ(found.key, "kernel-update");
+  EXPECT_EQ(found.outcome, Outcome::warning);
+  EXPECT_EQ(found.seen, "6.9: all of them; 6.10 lacks nvidia");
+  EXPECT_THAT(found.remedy, HasSubstr("dkms autoinstall -k 6.10"));
+}
+
+TEST(JudgeNextKernelTest, UnknownHasNotPassed) {
+  EXPECT_EQ(nextKernel(Json::array({kernel("6.9", nullptr)})).outcome, Outcome::waived);
+  EXPECT_EQ(nextKernel("text").key, "") << "an older probe";
+  const Finding hostile = nextKernel({kernel("6.9; reboot", Json::array({"nvidia"})),
+                                      kernel("6.9", Json::array({"a\nb"})),
+                                      kernel(std::string(1000, '9'), Json::array({"nvidia"}))});
+  EXPECT_EQ(hostile.seen, "6.9 lacks ?");
+  EXPECT_EQ(readGuestView({{"newer_kernels", Json::array_t(99, kernel("6.9", nullptr))}})
+                .newerKernels->size(),
+            16U);
+}
+
 }  // namespace
 }  // namespace vfpass::verify

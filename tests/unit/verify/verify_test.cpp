@@ -89,6 +89,21 @@ TEST_F(VerifyTest, PassesForSoundGuest) {
   EXPECT_EQ(guest.written["/var/lib/vfpass-probe/vfpass-probe-1.new"], "the probe");
 }
 
+TEST_F(VerifyTest, QuotesKernelLogAtFailedCheck) {
+  replace(R"("state": "4: ACTIVE")", R"("state": "1: DOWN")");
+  guest.errors = R"({"kernel_log": ["mlx5_core 0000:01:00.0: port_module: error"]})";
+  EXPECT_THAT(find(verify(), "port").seen,
+              HasSubstr("the guest's kernel log: mlx5_core 0000:01:00.0: port_module: error"));
+}
+
+TEST_F(VerifyTest, JudgesPlacementOnHost) {
+  plan.placement = HostPlacement{{{"rail0", 1}}, 2, {{0}}, {{0}}};
+  const auto report = verify();
+  EXPECT_EQ(verdict(report), Outcome::passed) << "a warning";
+  EXPECT_EQ(find(report, "numa-placement").outcome, Outcome::warning);
+  EXPECT_EQ(find(report, "numa-placement").observer, Observer::host);
+}
+
 TEST_F(VerifyTest, ComparesNcclsGidIndexWithMapping) {
   EXPECT_EQ(find(verify(), "nccl-gid-index").key, "") << "nothing is configured";
   guest.transfers = {transferOf(10000), transferOf(10000)};

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -67,6 +68,21 @@ struct HostSide {
   std::optional<HostPackets> packets = {};  ///< nullopt: not readable
   std::string guestAddress = {};            ///< the VF's IP address, from the mapping; empty: none
   std::string degraded = {};                ///< the degraded links above the PF; empty: none
+};
+
+/// Where the host runs a VM, and where its devices are.
+struct HostPlacement {
+  struct Place {
+    std::string entry;
+    unsigned node = 0;  ///< of the device, or of a VF's PF
+  };
+  std::vector<Place> devices;  ///< leased ones whose node is known
+  std::size_t hostNodes = 0;   ///< NUMA nodes of the host
+  /// Nodes of the CPUs that vCPUs are pinned to, and of the memory. nullopt: not restricted.
+  std::optional<std::set<unsigned>> vcpuNodes;
+  std::optional<std::set<unsigned>> memoryNodes;
+  bool automatic = false;   ///< numad decides
+  bool guestCells = false;  ///< the guest has NUMA cells
 };
 
 /// A GPU that vfpass leased to the running VM.

@@ -28,8 +28,9 @@ enum class RelaxedOrdering { automatic, off, on, both };
 
 /// What to test, and how much of it.
 struct VerifyPlan {
-  std::vector<Lease> leases;    ///< running leases of this domain, VFs only
-  std::vector<LeasedGpu> gpus;  ///< leased GPUs of the running domain
+  std::vector<Lease> leases;                    ///< running leases of this domain, VFs only
+  std::vector<LeasedGpu> gpus;                  ///< leased GPUs of the running domain
+  std::optional<HostPlacement> placement = {};  ///< of the running domain; nullopt: unknown
   GpuTest gpuTest = GpuTest::automatic;
   std::optional<NvlinkMode> nvlink = {};  ///< from the mapping
   std::optional<double> minimumShare;     ///< share of the lowest limit (port, PCI Express), 0 to 1

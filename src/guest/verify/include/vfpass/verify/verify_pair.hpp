@@ -23,6 +23,7 @@ struct PairGuest {
   /// Why its host cannot be asked, and what to do about it. Empty: it can.
   std::string unobserved = {};
   std::string unobservedRemedy = {};
+  std::optional<HostPlacement> placement = {};  ///< nullopt: unknown
 };
 
 /// An entry of one guest and the entry of the other that it is tested with.

@@ -1,0 +1,91 @@
+#include "system/newer_kernels.hpp"
+
+#include <string.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace vfpass::probe {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::array modules{"mlx5_core", "mlx5_ib",    "mlx4_ib",        "ib_uverbs",   "rdma_ucm",
+                             "nvidia",    "nvidia_uvm", "nvidia_peermem", "nv_peer_mem", "gdrdrv",
+                             "irdma",     "bnxt_re",    "rdma_rxe"};
+
+/// The letters of a release, which differ between flavours (generic, cloud-amd64, rt) and not
+/// between versions of one (el9_4, el9_5).
+std::string flavourOf(const std::string& release) {
+  std::string letters;
+  std::ranges::copy_if(release, std::back_inserter(letters), [](char each) {
+    return std::isalpha(static_cast<unsigned char>(each)) != 0;
+  });
+  return letters;
+}
+
+/// Removed kernels leave directories behind. Fedora and its relatives keep the kernel beside its
+/// modules.
+bool isInstalled(const SysfsReader& sysfs, const std::string& release) {
+  return sysfs.exists("/lib/modules/" + release + "/vmlinuz") ||
+         sysfs.exists("/boot/vmlinuz-" + release) || sysfs.exists("/boot/vmlinux-" + release);
+}
+
+/// depmod(8) writes the paths of all modules and of the built-in ones; names have dashes or
+/// underscores.
+std::optional<bool> has(const SysfsReader& sysfs, const std::string& release,
+                        const std::string& module) {
+  const std::string folder = "/lib/modules/" + release;
+  std::string dashed = module;
+  std::ranges::replace(dashed, '_', '-');
+  bool known = false;
+  for (const char* list : {"/modules.dep", "/modules.builtin"}) {
+    for (const std::string& name : {module, dashed}) {
+      const auto found = sysfs.contains(folder + list, "/" + name + ".ko");
+      known = known || found;
+      if (found.value_or(false)) {
+        return true;
+      }
+    }
+  }
+  return known ? std::optional(false) : std::nullopt;
+}
+
+Json missingIn(const SysfsReader& sysfs, const std::string& release) {
+  Json missing = Json::array();
+  for (const char* module : modules) {
+    if (!sysfs.exists(std::string("/sys/module/") + module)) {
+      continue;
+    }
+    const auto found = has(sysfs, release, module);
+    if (!found) {
+      return nullptr;
+    }
+    if (!*found) {
+      missing.push_back(module);
+    }
+  }
+  return missing;
+}
+
+}  // namespace
+
+Json readNewerKernels(const SysfsReader& sysfs) {
+  constexpr std::size_t most = 16;
+  const std::string running = sysfs.textOrEmpty("/proc/sys/kernel/osrelease");
+  Json kernels = Json::array();
+  for (const std::string& release : sysfs.names("/lib/modules")) {
+    if (kernels.size() < most && ::strverscmp(release.c_str(), running.c_str()) > 0 &&
+        flavourOf(release) == flavourOf(running) && isInstalled(sysfs, release)) {
+      kernels.push_back({{"release", release}, {"missing", missingIn(sysfs, release)}});
+    }
+  }
+  return kernels;
+}
+
+}  // namespace vfpass::probe

@@ -1,0 +1,68 @@
+#include "quote_kernel_log.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "guest_view.hpp"
+
+namespace vfpass::verify {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+const std::vector<std::string> log{
+    "mlx5_core 0000:01:00.0: firmware version: 28.39",
+    "mlx5_core 0000:01:00.0: failed to load",
+    "nvidia_peermem: could not register: Invalid argument",
+    "NVRM: Xid (PCI:0000:05:00): 79",
+    "NVRM: loading NVIDIA UNIX Open Kernel Module",
+    "DMAR: [DMA Read NO_PASID] Request device [01:00.0] fault addr 0x0",
+};
+
+std::string quoted(const std::string& key, Outcome outcome = Outcome::failed,
+                   Observer observer = Observer::guest) {
+  std::vector<Finding> findings{{key, "rail0", outcome, "", "seen", ""}};
+  findings[0].observer = observer;
+  quoteKernelLog(findings, log);
+  return findings[0].seen;
+}
+
+TEST(QuoteKernelLogTest, QuotesLastLineThatExplainsTheFailure) {
+  EXPECT_EQ(quoted("rdma-device"), "seen; the guest's kernel log: " + log[5]);
+  EXPECT_EQ(quoted("gpu-path"), "seen; the guest's kernel log: " + log[3]);
+  EXPECT_EQ(quoted("data-gpu"), "seen; the guest's kernel log: " + log[5]);
+  EXPECT_EQ(quoted("gpu-bar"), "seen; the guest's kernel log: " + log[3]);
+  std::vector<Finding> one{{"driver", "", Outcome::failed, "", "seen", ""}};
+  quoteKernelLog(one, {log[0], log[1], log[4]});
+  EXPECT_EQ(one[0].seen, "seen; the guest's kernel log: " + log[1]);
+}
+
+TEST(QuoteKernelLogTest, OtherFindingsStay) {
+  for (const Outcome outcome : {Outcome::passed, Outcome::warning, Outcome::waived}) {
+    EXPECT_EQ(quoted("data-gpu", outcome), "seen");
+  }
+  EXPECT_EQ(quoted("device-host", Outcome::failed, Observer::host), "seen");
+  EXPECT_EQ(quoted("bandwidth"), "seen") << "no line explains it";
+  std::vector<Finding> none{{"driver", "", Outcome::failed, "", "seen", ""}};
+  quoteKernelLog(none, {log[0], log[4]});
+  EXPECT_EQ(none[0].seen, "seen") << "no complaint";
+}
+
+TEST(QuoteKernelLogTest, LogOfHostileGuestIsBounded) {
+  nlohmann::json lines = nlohmann::json::array();
+  for (int line = 0; line < 1000; ++line) {
+    lines.push_back("mlx5 error " + std::string(254 - 12, 'x') + "\u00e9\u00e9\u00e9");
+  }
+  const GuestView view = readGuestView({{"kernel_log", lines}});
+  ASSERT_EQ(view.kernelLog.size(), 48U);
+  EXPECT_LT(view.kernelLog[0].size(), 270U);
+  EXPECT_NO_THROW(nlohmann::json(view.kernelLog).dump()) << "valid UTF-8";
+  EXPECT_TRUE(readGuestView({{"kernel_log", "text"}}).kernelLog.empty());
+  EXPECT_EQ(readGuestView({{"kernel_log", {"a\x1b[31m"}}}).kernelLog[0], "a\\x1b[31m");
+}
+
+}  // namespace
+}  // namespace vfpass::verify
