@@ -315,7 +315,8 @@ std::string careFor(const std::string& path) {
     return " and keep the other options; rebuild the initramfs if it contains this module";
   }
   if (isIn("/systemd/system/")) {
-    return " and keep the rest of the unit; then `systemctl daemon-reload`";
+    return " and keep the rest of the unit, or disable the unit if it does nothing else; then "
+           "`systemctl daemon-reload`";
   }
   if (path.ends_with(".yaml")) {
     return ", and an interface that would become empty";

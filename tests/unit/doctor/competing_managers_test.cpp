@@ -175,9 +175,9 @@ TEST_F(BootScripts, AreFoundInUnitsAndDropIns) {
   for (const std::string name :
        {"etc/systemd/system/vfs.service", "etc/systemd/system/mlx.service.d/vfs.conf",
         "usr/lib/systemd/system/packaged.service"}) {
-    EXPECT_EQ(only(name, "[Service]\nExecStart=/bin/sh -c '" + write + "'\n").outcome,
-              Outcome::failed)
-        << name;
+    const Finding found = only(name, "[Service]\nExecStart=/bin/sh -c '" + write + "'\n");
+    EXPECT_EQ(found.outcome, Outcome::failed) << name;
+    EXPECT_THAT(found.remedy, HasSubstr("disable the unit if it does nothing else"));
   }
   EXPECT_EQ(only("etc/systemd/system/a.service",
                  "[Unit]\nDescription=sets sriov_numvfs\n"
