@@ -38,13 +38,24 @@ struct TopologyProblem {
   std::string what;
 };
 
+/// NVIDIA's Direct NIC: a PF whose data path to a GPU leads through a function of its own beside
+/// the GPU, the DMA function, and not through the PF's place in the tree.
+struct DirectNic {
+  std::size_t dma = 0;  ///< index in Topology::functions
+  std::size_t pf = 0;
+};
+
 /// Every PCI function of a host and how the functions are connected.
 struct Topology {
   Processors processors;
   std::vector<HostBridge> hostBridges;  ///< by name
   std::vector<Device> functions;        ///< by address; a parent may follow its children
+  std::vector<DirectNic> directNics;
   std::vector<TopologyProblem> problems;
 };
+
+/// The DMA function of a Direct NIC (15b3:2100), which belongs to a GPU.
+bool isDirectNicDma(const Device& function);
 
 /// The function at that address; null when there is none.
 const Device* findFunction(const Topology& topology, const PciAddress& address);

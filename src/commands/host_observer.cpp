@@ -37,7 +37,8 @@ std::string degradedAmong(const Topology& host, const std::vector<topology::Link
   return join(found, "; ");
 }
 
-verify::GpuPath pathBetween(const Topology& host, std::size_t nic, std::size_t gpu) {
+verify::GpuPath pathBetween(const Topology& host, std::size_t pf, std::size_t gpu) {
+  const std::size_t nic = topology::dataFunction(host, gpu, pf);
   const auto distance = topology::distance(host, nic, gpu);
   const auto common = topology::commonBridge(host, nic, gpu);
   const auto links = topology::linksAbove(host, gpu, common);

@@ -207,11 +207,6 @@ std::optional<std::size_t> directNicOf(const View& view, std::size_t gpu) {
   return directNicBelow(view, portsAbove(view, gpu));
 }
 
-bool isDirectNicDma(const Device& function) {
-  constexpr std::uint16_t directNicDma = 0x2100;
-  return function.vendor == mellanox && function.device == directNicDma;
-}
-
 // A root port has one link, so only a multi-function card could have two devices directly below it.
 bool sharesSwitch(const View& view, std::size_t gpu, std::size_t pf) {
   const auto gpuPorts = portsAbove(view, gpu);

@@ -118,9 +118,6 @@ std::vector<std::size_t> usedPfs(const View& view);
 /// Whether both are functions of one card.
 bool sameCard(PciAddress one, const PciAddress& other);
 
-/// The DMA function of NVIDIA's Direct NIC, which belongs to a GPU.
-bool isDirectNicDma(const Device& function);
-
 /// The DMA function of this GPU's Direct NIC: one below the same port; nullopt if there is none.
 std::optional<std::size_t> directNicOf(const View& view, std::size_t gpu);
 

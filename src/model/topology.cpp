@@ -5,11 +5,17 @@
 #include "vfpass/mlx5_firmware.hpp"
 
 namespace vfpass {
+
 const Device* findFunction(const Topology& topology, const PciAddress& address) {
   const auto found = std::lower_bound(
       topology.functions.begin(), topology.functions.end(), address,
       [](const Device& function, const PciAddress& at) { return function.address < at; });
   return found != topology.functions.end() && found->address == address ? &*found : nullptr;
+}
+
+bool isDirectNicDma(const Device& function) {
+  constexpr std::uint16_t directNicDma = 0x2100;
+  return function.vendor == mellanox && function.device == directNicDma;
 }
 
 bool isPf(const Device& function) {

@@ -121,7 +121,7 @@ Json processorsJson(const Processors& processors) {
 void writeDistance(const Output& out, std::size_t gpu, std::size_t pf) {
   out.document.text("gpu", out.addresses[gpu]);
   out.document.text("pf", out.addresses[pf]);
-  out.document.text("distance", toString(topology::distance(out.words.topology(), gpu, pf)));
+  out.document.text("distance", toString(topology::dataDistance(out.words.topology(), gpu, pf)));
 }
 
 std::vector<std::pair<std::size_t, std::size_t>> pairsOf(const TopologyWords& words) {

@@ -35,7 +35,7 @@ void writeGpuRows(std::ostream& out, const TopologyWords& words, const Style& st
                           {nodeText(words.function(gpu))},
                           pcieCell(words, gpu)};
     for (const std::size_t pf : words.pfs()) {
-      const auto distance = topology::distance(words.topology(), gpu, pf);
+      const auto distance = topology::dataDistance(words.topology(), gpu, pf);
       met.insert(distance);
       row.push_back({std::string(toString(distance)), tintOf(distance)});
     }

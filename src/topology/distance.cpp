@@ -123,6 +123,20 @@ Distance distance(const Topology& topology, std::size_t one, std::size_t other) 
   return single ? Distance::pix : Distance::pxb;
 }
 
+std::size_t dataFunction(const Topology& topology, std::size_t gpu, std::size_t pf) {
+  std::size_t nearest = pf;
+  for (const DirectNic& nic : topology.directNics) {
+    if (nic.pf == pf && distance(topology, gpu, nic.dma) < distance(topology, gpu, nearest)) {
+      nearest = nic.dma;
+    }
+  }
+  return nearest;
+}
+
+Distance dataDistance(const Topology& topology, std::size_t gpu, std::size_t pf) {
+  return distance(topology, gpu, dataFunction(topology, gpu, pf));
+}
+
 namespace {
 
 std::string nameOf(const PassedDevice& device) {

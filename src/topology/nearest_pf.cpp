@@ -6,6 +6,8 @@
 #include <tuple>
 #include <utility>
 
+#include "vfpass/mlx5_firmware.hpp"
+
 namespace vfpass::topology {
 namespace {
 
@@ -31,10 +33,12 @@ std::uint64_t portRateOf(const Device& pf) {
   return rate;
 }
 
-// Lower is better among equally near PFs: a usable one, the largest share of its rate (among
-// equally fast ones: the fewest VFs taken), the lowest address.
-std::tuple<bool, std::uint64_t, unsigned, PciAddress> rankOf(const Device& pf, unsigned taken) {
-  return {!isUsable(pf), ~shareOf(pf, taken), taken, pf.address};
+// Lower is better among equally near PFs: a usable one, a ConnectX (only those have all of vfpass's
+// checks), the largest share of its rate (among equally fast ones: the fewest VFs taken), the
+// lowest address.
+std::tuple<bool, bool, std::uint64_t, unsigned, PciAddress> rankOf(const Device& pf,
+                                                                   unsigned taken) {
+  return {!isUsable(pf), pf.vendor != mellanox, ~shareOf(pf, taken), taken, pf.address};
 }
 
 // All candidates at the shortest distance; choose() selects one of them.
@@ -45,7 +49,7 @@ NearPf nearestOf(const Topology& topology, const NearRequest& request,
     if (request.among && !request.among->contains(pf)) {
       continue;
     }
-    const Distance found = distance(topology, request.function, pf);
+    const Distance found = dataDistance(topology, request.function, pf);
     if (found < nearest.distance || nearest.alike.empty()) {
       nearest.distance = found;
       nearest.alike.clear();
@@ -140,6 +144,7 @@ namespace {
 struct KindRank {
   std::vector<Distance> distances;  // longest first
   std::size_t moved = 0;            // requests whose current PF is of another kind
+  bool otherVendor = false;         // no ConnectX
   std::size_t others = 0;           // requests that would get another kind without a limit
   bool otherFirst = false;          // the first request is one of these
 
@@ -159,6 +164,7 @@ KindRank rankOf(const Topology& topology, std::vector<NearRequest> requests,
                 const NearCandidates& candidates, const std::vector<NearPf>& unlimited,
                 const NicKind& kind) {
   KindRank rank;
+  rank.otherVendor = kind.vendor != mellanox;
   for (std::size_t i = 0; i < requests.size(); ++i) {
     const auto isOther = [&](const std::optional<std::size_t>& pf) {
       return pf && kindOf(topology.functions[*pf]) != kind;

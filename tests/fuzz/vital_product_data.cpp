@@ -18,6 +18,7 @@ void runTarget(std::string_view input) {
   });
   requirePrintable(data.serial);
   requirePrintable(data.subModel);
+  requirePrintable(data.card);
   require(trim(data.serial) == data.serial, "a serial number has no space around it");
 }
 

@@ -8,6 +8,7 @@ from machine import CHECKOUT, GPU, GPU_PORT, NIC, NIC_PORT, make_host
 from steps import NETDEV
 
 MAPPING = "version: 1\nvm: 4dea22b3-1d52-d8f3-2516-782e98ab3fa0\nvfs:\n  - name: rail0\n    pf: {{pci: \"" + NIC + "\"}}\n    {}\n"
+VF_BAR_WITHOUT_ADDRESS = "0x0 0x0 0x0\n" * 7 + "0x0000000000000000 0x00000000ffffffff 0x000000002014220c"
 POLICY = 'version: 1\npfs:\n  - pf: {pci: "' + NIC + '"}\n'
 
 
@@ -58,13 +59,19 @@ def without_flags(machine):
     machine.write("proc/cpuinfo", machine.read("proc/cpuinfo").replace(" vmx", ""))
 
 
-def without_vfs(machine):
-    """The PF has no SR-IOV capability, and so none of its files."""
+def before_vfs(machine):
+    """The PF has no VFs yet."""
     for link in sorted(machine.path(machine.device(NIC)).glob("virtfn*")):
         address = link.resolve().name
         machine.remove(machine.device(address))
         machine.path(f"sys/bus/pci/devices/{address}").unlink()
         link.unlink()
+    machine.write(machine.device(NIC) / "sriov_numvfs", "0")
+
+
+def without_vfs(machine):
+    """The PF has no SR-IOV capability, and so none of its files."""
+    before_vfs(machine)
     for name in machine.path(machine.device(NIC)).glob("sriov_*"):
         name.unlink()
     machine.boot()
@@ -193,6 +200,7 @@ FAULTS = {
         "pending": both(lambda machine: machine.set_firmware(SRIOV_EN=("False(0)", "True(1)")), without_vfs),
     },
     "vf-count": {"too few": both(mapping("index: 6"), file("etc/vfpass/host.yaml", POLICY + "    virtual-function-count: 4"))},
+    "vf-space": {"no addresses": both(before_vfs, without("above 4g"), nic_file("resource", VF_BAR_WITHOUT_ADDRESS))},
     "vf-probing": {"off": both(mapping("managed: yes"), nic_file("sriov_drivers_autoprobe", "0"))},
     "firmware-settings": {"ATS": firmware(ATS_ENABLED="False(0)")},
     "dpu-mode": {"DPU mode": both(bluefield, firmware(INTERNAL_CPU_OFFLOAD_ENGINE="ENABLED(0)"),

@@ -198,6 +198,9 @@ class Machine:
         if "above 4g" in self.firmware_setup:
             self.write(self.device(GPU) / "resource", "0x0000030042000000 0x0000030042ffffff 0x000000000014220c\n"
                        "0x0 0x0 0x0\n0x0000030000000000 0x0000031fffffffff 0x000000000014220c")
+            lines = self.read(self.device(NIC) / "resource").replace("0x000000002014220c", "0x000000000014220c")
+            self.write(self.device(NIC) / "resource", lines.replace("0x0000000000000000 0x00000000ffffffff",
+                                                                    "0x0000031000000000 0x00000310ffffffff"))
         if "onboard graphics" in self.firmware_setup:
             self.write(self.device(GPU) / "boot_vga", "0")
 

@@ -176,6 +176,9 @@ RULES = (
     (r"enable the IOMMU .* in the firmware", allow("iommu", "remapping")),
     (r"enable interrupt remapping \(x2APIC, VT-d\) in the firmware", allow("iommu", "remapping")),
     (r"enable Above 4G Decoding and Resizable BAR in the firmware", allow("above 4g")),
+    (r"enable SR-IOV and Above 4G Decoding in the system's firmware \(BIOS\)", lambda machine: (
+        machine.firmware_setup.update({"sriov", "above 4g"}), machine.boot())),
+    (r"if they are enabled, .*", nothing),
     (r"make the onboard graphics primary in the firmware", allow("onboard graphics")),
     (r".*: enable SR-IOV in the system's firmware \(BIOS\)", allow("sriov")),
     (r"remove (\S+) from the options of \w+ in (/etc/\S+)", lambda machine, option, file: machine.write(

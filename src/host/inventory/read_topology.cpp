@@ -283,6 +283,46 @@ void readCards(const host::Root& root, host::Serials serials, Topology& topology
   }
 }
 
+// The PF that has the same card as a DMA function; nullopt if none or several have.
+std::optional<std::size_t> pfOfCard(const std::map<std::size_t, std::string>& cards,
+                                    const std::string& card) {
+  std::optional<std::size_t> found;
+  for (const auto& [pf, other] : cards) {
+    if (!card.empty() && other == card) {
+      if (found) {
+        return std::nullopt;
+      }
+      found = pf;
+    }
+  }
+  return found;
+}
+
+// Only on hosts that have such DMA functions, because reading vital product data takes time.
+void pairDirectNics(const host::Root& root, Topology& topology) {
+  const auto cardsOf = [&](auto isSuch) {
+    std::map<std::size_t, std::string> cards;
+    for (std::size_t i = 0; i < topology.functions.size(); ++i) {
+      if (isSuch(topology.functions[i])) {
+        cards[i] = host::readVpd(root, topology.functions[i].address).card;
+      }
+    }
+    return cards;
+  };
+  const auto dmaFunctions = cardsOf(isDirectNicDma);
+  if (dmaFunctions.empty()) {
+    return;
+  }
+  const auto pfs = cardsOf([](const Device& function) {
+    return isPf(function) && function.vendor == mellanox && !isDirectNicDma(function);
+  });
+  for (const auto& [dma, card] : dmaFunctions) {
+    if (const auto pf = pfOfCard(pfs, card)) {
+      topology.directNics.push_back({dma, *pf});
+    }
+  }
+}
+
 void readHolders(const host::Root& root, Topology& topology) {
   const auto onVfio = [](const Device& function) { return host::isVfioDriver(function.driver); };
   if (std::ranges::none_of(topology.functions, onVfio)) {
@@ -364,6 +404,7 @@ Topology readTopology(const host::Root& root, host::Serials serials) {
   dropIntegratedGraphics(topology);
   takeNodes(topology);
   readCards(root, serials, topology);
+  pairDirectNics(root, topology);
   readHolders(root, topology);
   topology.processors = readProcessors(root);
   return topology;

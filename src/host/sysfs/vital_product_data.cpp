@@ -45,8 +45,13 @@ void takeField(std::string_view keyword, std::string_view value, VitalProductDat
   value = value.substr(0, value.find('\0'));
   if (keyword == "SN" && data.serial.empty()) {
     data.serial = printable(trim(value));
-  } else if (keyword.starts_with('V') && data.subModel.empty()) {
-    data.subModel = printable(listed(value, "SMDL"));
+  } else if (keyword.starts_with('V')) {
+    if (keyword == "V3" && data.card.empty()) {
+      data.card = printable(trim(value));
+    }
+    if (data.subModel.empty()) {
+      data.subModel = printable(listed(value, "SMDL"));
+    }
   }
 }
 

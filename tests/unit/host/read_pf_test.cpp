@@ -48,6 +48,16 @@ TEST(VitalProductData, FindsSerialNumber) {
   EXPECT_EQ(serialOf(vpd(field("SN", std::string("AB\0\0", 4)))), "AB");
 }
 
+// rdma-core's rdma_topo pairs a PF with its Direct NIC by this field.
+TEST(VitalProductData, FindsCard) {
+  const std::string card = "aaaaaaaa-0000-11ee-8000-000000000001";
+  const VitalProductData data = dataOf(vpd(field("SN", "MT1") + field("V3", card) +
+                                           field("VA", "MLX:UUID=V3:SMDL=C8") + field("V3", "x")));
+  EXPECT_EQ(data.card, card);
+  EXPECT_EQ(data.subModel, "C8");
+  EXPECT_EQ(dataOf(vpd(field("VA", "UUID=V3"))).card, "");
+}
+
 // As captured on HGX B200, shortened.
 TEST(VitalProductData, FindsSubModel) {
   const std::string list = "MLX:MN=MLNX:PCI=V0:MODL=C7:SMDL=SW_MNG";

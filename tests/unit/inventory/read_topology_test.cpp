@@ -257,6 +257,52 @@ TEST_F(NvlinkManagementTest, MayHaveSriovBesideBlackwellGpus) {
   EXPECT_EQ(role(host::Serials::read), FunctionRole::nvlinkManagement);
 }
 
+std::string vpdOfCard(const std::string& card) {
+  const std::string fields = "SN\x03MT1V3" + std::string(1, static_cast<char>(card.size())) + card;
+  return "\x82" + std::string("\x01\0X\x90", 4) + std::string(1, static_cast<char>(fields.size())) +
+         std::string(1, '\0') + fields + "\x78";
+}
+
+/// Two PFs, and a Direct NIC's DMA function in another PCI segment.
+class DirectNicTest : public testing::Test {
+ protected:
+  DirectNicTest() {
+    for (const char* pf : {"pci0000:00/0000:03:00.0", "pci0000:40/0000:43:00.0"}) {
+      add(tree, pf, "DRIVER=mlx5_core\nPCI_CLASS=20700\nPCI_ID=15B3:1023\n");
+      tree.file(std::string("sys/devices/") + pf + "/sriov_totalvfs", "16\n");
+    }
+    add(tree, "pci0002:00/0002:03:00.0", "PCI_CLASS=80000\nPCI_ID=15B3:2100\n");
+    setCard("pci0002:00/0002:03:00.0", "card-2");
+    setCard("pci0000:00/0000:03:00.0", "card-1");
+    setCard("pci0000:40/0000:43:00.0", "card-2");
+  }
+  void setCard(const std::string& path, const std::string& card) {
+    tree.file("sys/devices/" + path + "/vpd", vpdOfCard(card));
+  }
+  std::vector<std::string> pairs() {
+    const Topology topology = readTopology(host::Root(tree.path()), host::Serials::skip);
+    std::vector<std::string> found;
+    for (const DirectNic& each : topology.directNics) {
+      found.push_back(toString(topology.functions[each.dma].address) + " " +
+                      toString(topology.functions[each.pf].address));
+    }
+    return found;
+  }
+  SysfsTree tree;
+};
+
+TEST_F(DirectNicTest, IsPairedWithPfOfSameCard) {
+  EXPECT_THAT(pairs(), testing::ElementsAre("0002:03:00.0 0000:43:00.0"));
+}
+
+TEST_F(DirectNicTest, IsPairedWithNoneWhereCardIsUnknownOrAmbiguous) {
+  setCard("pci0000:00/0000:03:00.0", "card-2");
+  EXPECT_THAT(pairs(), testing::IsEmpty());
+  setCard("pci0000:00/0000:03:00.0", "");
+  setCard("pci0002:00/0002:03:00.0", "");
+  EXPECT_THAT(pairs(), testing::IsEmpty());
+}
+
 TEST(ReadTopology, ReportsOrZeroesInvalidValues) {
   const SysfsTree tree;
   const std::string megabyte(1 << 20, 'x');

@@ -39,6 +39,25 @@ TEST(NearPfs, DistributesRequestsAmongEqualPfs) {
               ElementsAre(host.nic0, host.nic1, host.nic2, host.nic0));
 }
 
+// GB300: the PF is in another PCI segment, and its DMA function beside the GPU.
+TEST(NearPfs, DirectNicIsAsNearAsItsDmaFunction) {
+  Flat host;
+  const auto segment = host.machine.hostBridge("pci0002:00", 0);
+  const auto port = host.machine.function(FunctionRole::rootPort, "0002:00:00.0", segment);
+  const auto up = host.machine.function(FunctionRole::upstreamPort, "0002:01:00.0", segment, port);
+  const auto down = [&](const char* address) {
+    return host.machine.function(FunctionRole::downstreamPort, address, segment, up);
+  };
+  const auto gpu = host.machine.gpu("0002:06:00.0", segment, down("0002:02:03.0"));
+  const auto dma =
+      host.machine.function(FunctionRole::other, "0002:03:00.0", segment, down("0002:02:00.0"));
+  EXPECT_EQ(dataDistance(host.machine.topology, gpu, host.nic1), Distance::node);
+  host.machine.topology.directNics.push_back({dma, host.nic1});
+  EXPECT_EQ(dataDistance(host.machine.topology, gpu, host.nic1), Distance::pix);
+  EXPECT_EQ(dataDistance(host.machine.topology, gpu, host.nic2), Distance::node);
+  EXPECT_EQ(host.chosen({{gpu, {}, {}}}), std::vector<std::optional<std::size_t>>{host.nic1});
+}
+
 TEST(NearPfs, ReportsEquallyNearPfs) {
   const Flat host;
   const auto near = nearPfs(host.machine.topology, {{host.gpu0, {}}},

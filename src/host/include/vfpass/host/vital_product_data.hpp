@@ -20,6 +20,9 @@ struct VitalProductData {
   std::string serial;  ///< keyword SN
   /// `SMDL` in NVIDIA's vendor-specific fields, which are lists such as `MLX:MODL=C7:SMDL=SW_MNG`.
   std::string subModel;
+  /// Keyword V3, which NVIDIA's field `UUID=V3` names: the same for all functions of a card. By it
+  /// rdma_topo pairs a PF with the DMA function of its Direct NIC.
+  std::string card;
 };
 
 /// True for a ConnectX of a GPU board through which a fabric manager manages the board's NVSwitches

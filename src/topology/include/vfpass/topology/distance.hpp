@@ -29,6 +29,13 @@ std::string_view explain(Distance distance);   ///< one phrase for the legend
 /// chip.
 Distance distance(const Topology& topology, std::size_t one, std::size_t other);
 
+/// The function through which RDMA between a GPU and a PF goes: the DMA function of a Direct NIC,
+/// if it is nearer to the GPU, otherwise the PF itself.
+std::size_t dataFunction(const Topology& topology, std::size_t gpu, std::size_t pf);
+
+/// Distance between a GPU and that function.
+Distance dataDistance(const Topology& topology, std::size_t gpu, std::size_t pf);
+
 /// The port that represents a whole switch: the upstream port of the switch that `bridge` belongs
 /// to, or of the outermost of a PEX chip's nested switches. Other bridges represent themselves.
 std::size_t switchOf(const Topology& topology, std::size_t bridge);
