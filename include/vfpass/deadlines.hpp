@@ -85,6 +85,9 @@ inline constexpr seconds guestRelease{60};
 /// A holder that is about to release a device: QEMU that has just unplugged it, or an earlier write
 /// that is about to return from the kernel.
 inline constexpr milliseconds holder{5000};
+/// libvirt's answer where its domains are only a note or a further check: at boot `host apply` runs
+/// before its daemon, whose socket may accept connections already.
+inline constexpr seconds libvirtAnswer{10};
 /// Listing RDMA links for `snapshot`, which only reads.
 inline constexpr milliseconds snapshotRdma{10000};
 /// One netlink query of `doctor`, which then reports "not observable": nothing depends on it.
@@ -100,6 +103,8 @@ inline constexpr seconds journal{60};
 
 /// One command. This limit keeps one call from using up the timeout of the whole run.
 inline constexpr seconds agentCall{20};
+/// Reading a guest's error counters after a run: the result only adds to what is known.
+inline constexpr seconds errorCounters{15};
 /// The time that libvirt may take longer than requested, for the agent's reply to its own
 /// guest-sync (up to 10 s), and for the connection to another host.
 inline constexpr seconds agentSync{15};

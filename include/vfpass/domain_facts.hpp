@@ -92,6 +92,7 @@ struct DomainFacts {
   bool cpuElement = false;
   std::vector<CellFacts> cells;
   bool pinsVcpus = false;         ///< `<vcpupin>`, or `<vcpu cpuset=>`
+  bool pinsAllVcpus = false;      ///< no vCPU may run anywhere
   std::set<unsigned> pinnedCpus;  ///< host CPUs that any vCPU is pinned to
   bool placesMemory = false;      ///< `<numatune>` with a `<memory>` or a `<memnode>`
   std::set<unsigned> memoryNodes;

@@ -74,6 +74,12 @@ std::string withRemedy(const Error& error) {
   return std::string(error.what()) + (error.remedy().empty() ? "" : "; " + error.remedy());
 }
 
+NoAnswer::NoAnswer(std::chrono::milliseconds timeout)
+    : Error("libvirt did not answer within " +
+                std::to_string(std::chrono::duration_cast<std::chrono::seconds>(timeout).count()) +
+                " s",
+            "start its daemon: `systemctl start virtqemud` or `systemctl start libvirtd`") {}
+
 Session::Session(GlobalOptions options, std::ostream& out, std::ostream& err)
     : options_(std::move(options)),
       out_(out),
@@ -128,11 +134,7 @@ void Session::connectWithin(std::chrono::milliseconds timeout) {
   auto connected =
       callWithin(timeout, {}, [uri = options_.connect] { return libvirt::connect(uri); });
   if (!connected) {
-    throw Error(
-        "libvirt did not answer within " +
-            std::to_string(std::chrono::duration_cast<std::chrono::seconds>(timeout).count()) +
-            " s",
-        "start its daemon: `systemctl start virtqemud` or `systemctl start libvirtd`");
+    throw NoAnswer(timeout);
   }
   hypervisor_ = std::move(*connected);
 }

@@ -11,6 +11,7 @@
 
 #include "operation_log.hpp"
 #include "vfpass/apply/tools.hpp"
+#include "vfpass/base/call_within.hpp"
 #include "vfpass/config/configuration.hpp"
 #include "vfpass/host/system_kernel.hpp"
 #include "vfpass/hypervisor.hpp"
@@ -30,6 +31,12 @@ namespace vfpass::commands {
 
 /// What failed and how to resolve it, in one line.
 std::string withRemedy(const Error& error);
+
+/// libvirt accepts a connection or call, but does not answer it in time.
+class NoAnswer : public Error {
+ public:
+  explicit NoAnswer(std::chrono::milliseconds timeout);
+};
 
 /// Options of every command.
 struct GlobalOptions {
@@ -63,8 +70,21 @@ class Session {
   [[nodiscard]] host::Root root() const;
   host::SystemKernel& kernel();
   Hypervisor& hypervisor();
-  /// Connects to libvirt, if that is not done yet. Throws if it does not answer within `timeout`.
+  /// Connects to libvirt, if that is not done yet. Throws NoAnswer after `timeout`.
   void connectWithin(std::chrono::milliseconds timeout);
+  /// ask(hypervisor()), of an existing connection or a new one. Each of the two may take `timeout`,
+  /// then it throws NoAnswer; the call continues, so `ask` must own whatever else it uses.
+  template <typename Ask>
+  auto askWithin(std::chrono::milliseconds timeout, Ask ask) {
+    connectWithin(timeout);
+    auto answer = callWithin(timeout, {}, [&hypervisor = *hypervisor_, ask = std::move(ask)] {
+      return ask(hypervisor);
+    });
+    if (!answer) {
+      throw NoAnswer(timeout);
+    }
+    return *std::move(answer);
+  }
   /// For commands that change something: creates the directory and the file.
   state::Database& database();
   /// For commands that only read. Never writes; a missing database has no leases.

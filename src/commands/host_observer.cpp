@@ -147,7 +147,10 @@ verify::HostPlacement placementOf(const std::vector<Lease>& leases, std::string_
                                   const Topology& host) {
   const DomainFacts facts = domain::readPlacement(liveXml);
   verify::HostPlacement placement;
-  placement.hostNodes = host.processors.nodes.size();
+  // Nodes without CPUs are memory: CXL's, or that of a GPU.
+  placement.hostNodes = static_cast<std::size_t>(std::ranges::count_if(
+      host.processors.nodes,
+      [](const NumaNode& node) { return !cpusInMask(node.cpuMask).empty(); }));
   placement.automatic = facts.automatic;
   placement.guestCells = !facts.cells.empty();
   for (const Lease& lease : leases) {
@@ -159,9 +162,10 @@ verify::HostPlacement placementOf(const std::vector<Lease>& leases, std::string_
   if (facts.placesMemory) {
     placement.memoryNodes = facts.memoryNodes;
   }
-  if (facts.pinsVcpus) {
-    placement.vcpuNodes.emplace();
+  if (!facts.pinsAllVcpus) {
+    return placement;
   }
+  placement.vcpuNodes.emplace();
   for (const NumaNode& node : host.processors.nodes) {
     const auto cpus = cpusInMask(node.cpuMask);
     if (std::ranges::any_of(facts.pinnedCpus, [&](unsigned cpu) { return cpus.contains(cpu); })) {

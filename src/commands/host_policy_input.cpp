@@ -4,6 +4,7 @@
 
 #include "check_vf_space.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/deadlines.hpp"
 #include "vfpass/plan/other_owners.hpp"
 #include "vfpass/plan/select_pf.hpp"
 
@@ -21,9 +22,6 @@ std::optional<std::string> textOf(const std::optional<Value>& value, Text text) 
 }
 
 std::string numberText(unsigned number) { return std::to_string(number); }
-
-// At boot, `host apply` runs before libvirt's daemon, whose socket may accept connections already.
-constexpr std::chrono::seconds libvirtAnswer{10};
 
 std::vector<PciAddress> vfsOf(const PhysicalFunction& pf) {
   std::vector<PciAddress> addresses;
@@ -44,8 +42,7 @@ std::vector<DeviceUser> DefinedUsers::ofRemoved(const PhysicalFunction& pf,
   }
   if (!survey_) {
     try {
-      session_.connectWithin(libvirtAnswer);
-      survey_ = surveyDomains(session_);
+      survey_ = surveyDomains(session_, deadlines::libvirtAnswer);
     } catch (const Error& error) {
       session_.warn("cannot check whether domains name VFs that are removed: " + withRemedy(error));
       survey_.emplace();

@@ -2,6 +2,7 @@
 #include "host_topology.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/deadlines.hpp"
 #include "vfpass/report/proposal_report.hpp"
 
 namespace vfpass::commands {
@@ -20,7 +21,8 @@ void noteMissingDomain(Session& session, const std::string& vm) {
     return;
   }
   try {
-    if (!session.hypervisor().findDomain(vm)) {
+    if (!session.askWithin(deadlines::libvirtAnswer,
+                           [vm](Hypervisor& hypervisor) { return hypervisor.findDomain(vm); })) {
       session.note("libvirt has no domain " + printable(vm) + ": define it before the attach");
     }
   } catch (const Error&) {  // libvirt does not respond; check and attach say so

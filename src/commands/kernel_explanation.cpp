@@ -27,7 +27,9 @@ std::set<PciAddress> devicesOf(const Finding& finding, const std::vector<Lease>&
 void explainByKernelLog(const std::vector<doctor::KernelLine>& lines,
                         const std::vector<Lease>& leases, VerifyReport& report) {
   for (Finding& finding : report.findings) {
-    if (finding.outcome != Outcome::failed) {
+    const bool ofPeer =
+        !report.peerName.empty() && finding.subject.starts_with(report.peerName + ":");
+    if (finding.outcome != Outcome::failed || ofPeer) {
       continue;
     }
     const auto line = doctor::lastLineAbout(lines, devicesOf(finding, leases));

@@ -86,6 +86,18 @@ void addPool(Session& session, const NetworkDescription& network, DomainSurvey& 
   }
 }
 
+DomainSurvey surveyOf(Session& session, const std::vector<DomainDescription>& domains,
+                      const std::vector<NetworkDescription>& networks) {
+  DomainSurvey survey;
+  for (const auto& domain : domains) {
+    surveyOne(session, domain, survey);
+  }
+  for (const auto& network : networks) {
+    addPool(session, network, survey);
+  }
+  return survey;
+}
+
 }  // namespace
 
 const DomainDescription* DomainSurvey::find(const std::string& nameOrUuid) const {
@@ -104,14 +116,16 @@ const DomainDescription* DomainSurvey::find(const Uuid& uuid) const {
 }
 
 DomainSurvey surveyDomains(Session& session) {
-  DomainSurvey survey;
-  for (const auto& domain : session.hypervisor().listDomains()) {
-    surveyOne(session, domain, survey);
-  }
-  for (const auto& network : session.hypervisor().listNetworks()) {
-    addPool(session, network, survey);
-  }
-  return survey;
+  const auto domains = session.hypervisor().listDomains();
+  return surveyOf(session, domains, session.hypervisor().listNetworks());
+}
+
+DomainSurvey surveyDomains(Session& session, std::chrono::milliseconds timeout) {
+  const auto domains =
+      session.askWithin(timeout, [](Hypervisor& hypervisor) { return hypervisor.listDomains(); });
+  const auto networks =
+      session.askWithin(timeout, [](Hypervisor& hypervisor) { return hypervisor.listNetworks(); });
+  return surveyOf(session, domains, networks);
 }
 
 std::vector<Lease> withCurrentNames(std::vector<Lease> leases, const DomainSurvey& survey) {

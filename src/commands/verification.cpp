@@ -231,6 +231,23 @@ void keepReport(Session& session, const VerifyReport& report) {
   state::keepReport(session.options().stateDirectory, report.domain, report.time, text.str());
 }
 
+// Failures only, and never at the cost of the report.
+void explain(Session& session, const Uuid& domain, VerifyReport& report) {
+  if (std::ranges::none_of(report.findings, [](const Finding& finding) {
+        return finding.outcome == Outcome::failed;
+      })) {
+    return;
+  }
+  try {
+    if (const auto log = doctor::relevantKernelLog(session.root())) {
+      explainByKernelLog(doctor::readKernelLines(*log), leasesOf(session.readLeases(), domain),
+                         report);
+    }
+  } catch (const Error& error) {
+    session.warn(error.what());
+  }
+}
+
 VerifyReport verifyVm(Session& session, const DomainDescription& domain,
                       const VerifyRequest& request) {
   session.requireLocalLibvirt("verify");
@@ -240,10 +257,7 @@ VerifyReport verifyVm(Session& session, const DomainDescription& domain,
   const auto begin = std::filesystem::file_time_type::clock::now();
   VerifyReport report = request.peer ? verifyWithPeer(session, domain, request)
                                      : verifyAlone(session, domain, request);
-  if (const auto log = doctor::relevantKernelLog(session.root())) {
-    explainByKernelLog(doctor::readKernelLines(*log), leasesOf(session.readLeases(), domain.uuid),
-                       report);
-  }
+  explain(session, domain.uuid, report);
   report.domain = domain.uuid;
   report.domainName = domain.name;
   report.time = reportTime();

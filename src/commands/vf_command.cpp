@@ -1,8 +1,11 @@
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "commands.hpp"
 #include "survey_domains.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/deadlines.hpp"
 #include "vfpass/inventory/read_inventory.hpp"
 #include "vfpass/plan/other_owners.hpp"
 #include "vfpass/report/inventory_report.hpp"
@@ -44,16 +47,25 @@ report::DefinedUsers definedUsers(Session& session, const Inventory& inventory,
   if (!anyVf || (!live && session.options().connect.empty())) {
     return std::nullopt;
   }
+  const std::string noUsers = "cannot list the domains that use VFs: ";
   try {
-    const DomainSurvey survey = surveyDomains(session);
+    const DomainSurvey survey = surveyDomains(session, deadlines::libvirtAnswer);
     std::vector<DeviceUser> users;
     for (const PhysicalFunction& pf : inventory.pfs) {
       std::ranges::move(plan::definedUsers(pf, survey.summaries, survey.pools, leases),
                         std::back_inserter(users));
     }
     return users;
+  } catch (const NoAnswer& error) {
+    session.warn(noUsers + withRemedy(error));
+    return std::nullopt;
   } catch (const Error& error) {
-    session.warn("cannot list the domains that use VFs: " + withRemedy(error));
+    // libvirt refuses ordinary users on most hosts.
+    if (::geteuid() == 0 || !session.options().connect.empty()) {
+      session.warn(noUsers + withRemedy(error));
+    } else {
+      session.verbose(noUsers + error.what());
+    }
     return std::nullopt;
   }
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <deque>
 #include <map>
 
 #include "vfpass/base/text.hpp"
@@ -146,37 +145,66 @@ std::string bounded(std::string_view text) {
   return printable(text.substr(0, longestText)) + (text.size() > longestText ? "..." : "");
 }
 
-// The last lines of each topic and device, in their order: a fault can repeat a million times.
+// The last lines of each topic and device, in their order: a fault can repeat a million times. The
+// serious ones stay longest.
 class LastLines {
  public:
   void add(const KernelLine& line, std::string_view text) {
-    auto& own = kept_[{line.topic, line.devices}];
-    own.push_back(next_);
-    texts_.emplace(next_++, std::string(text.substr(0, longestText + 1)));
-    drop(own, linesOfEach);
-    if (texts_.size() > mostLines) {
-      texts_.erase(texts_.begin());
+    const std::size_t number = next_++;
+    Group& own = groups_[{line.topic, line.devices}];
+    insert(number, line.serious, own);
+    texts_.emplace(number, Text{std::string(text.substr(0, longestText + 1)), &own});
+    insert(number, line.serious, all_);
+    if (own.numbers.size() > linesOfEach) {
+      drop(oldestOf(own));
+    }
+    if (all_.numbers.size() > mostLines) {
+      drop(oldestOf(all_));
     }
   }
 
   [[nodiscard]] std::string text() const {
     std::string all;
     for (const auto& [number, line] : texts_) {
-      all += printable(line) + "\n";
+      all += printable(line.text) + "\n";
     }
     return all;
   }
 
  private:
-  void drop(std::deque<std::size_t>& own, std::size_t most) {
-    if (own.size() > most) {
-      texts_.erase(own.front());
-      own.pop_front();
+  struct Group {
+    std::set<std::size_t> numbers;
+    std::set<std::size_t> minor;  // of these, the lines that are not serious
+  };
+
+  struct Text {
+    std::string text;
+    Group* group = nullptr;
+  };
+
+  static void insert(std::size_t number, bool serious, Group& group) {
+    group.numbers.insert(number);
+    if (!serious) {
+      group.minor.insert(number);
     }
   }
 
-  std::map<std::pair<KernelTopic, std::set<PciAddress>>, std::deque<std::size_t>> kept_;
-  std::map<std::size_t, std::string> texts_;
+  static std::size_t oldestOf(const Group& group) {
+    return group.minor.empty() ? *group.numbers.begin() : *group.minor.begin();
+  }
+
+  void drop(std::size_t number) {
+    const auto found = texts_.find(number);
+    for (Group* group : {found->second.group, &all_}) {
+      group->numbers.erase(number);
+      group->minor.erase(number);
+    }
+    texts_.erase(found);
+  }
+
+  std::map<std::pair<KernelTopic, std::set<PciAddress>>, Group> groups_;
+  std::map<std::size_t, Text> texts_;
+  Group all_;
   std::size_t next_ = 0;
 };
 

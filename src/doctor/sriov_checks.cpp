@@ -101,7 +101,10 @@ std::string withoutCount(const View& view) {
 void checkSpace(const View& view, Results& results) {
   for (const std::size_t number : view.pfs()) {
     const Device& pf = view.function(number);
-    const unsigned wanted = std::max(1U, wantedVfs(view, pf.address));
+    const unsigned required = wantedVfs(view, pf.address);
+    const unsigned wanted = std::max(1U, required);
+    // Of a NIC without RDMA, usually one for management, nobody may want VFs.
+    const bool used = view.uses(number) && (required > 0 || isRdmaCapable(pf));
     if (pf.totalVfs == 0) {
       continue;
     }
@@ -110,7 +113,7 @@ void checkSpace(const View& view, Results& results) {
     host::VfSpace space = host::readVfSpace(view.root(), pf);
     space.unassignedBars = pf.vfCount > 0 ? 0 : space.unassignedBars;
     if (const std::string missing = missingVfSpace(space, wanted); !missing.empty()) {
-      results.failedIfUsed(view.uses(number), nameOf(pf), expected, missing,
+      results.failedIfUsed(used, nameOf(pf), expected, missing,
                            vfSpaceRemedy(space, view.settings("proc/cmdline")));
     } else if (pf.vfCount > 0) {
       results.passed(nameOf(pf), expected, std::to_string(pf.vfCount) + " VFs exist");

@@ -328,14 +328,18 @@ bool isCountKey(std::string key) {
   return toLower(key) == "numvfs";
 }
 
-void addKeys(const YAML::Node& node, unsigned depth, std::vector<VfCountWriter>& found) {
+// `visited` counts nodes: each alias repeats the nodes of its anchor, so that a few lines can stand
+// for any number of them.
+void addKeys(const YAML::Node& node, unsigned depth, std::size_t& visited,
+             std::vector<VfCountWriter>& found) {
   constexpr unsigned deepest = 16;
-  if (depth > deepest) {
+  constexpr std::size_t mostNodes = 10000;
+  if (depth > deepest || ++visited > mostNodes) {
     return;
   }
   if (node.IsSequence()) {
     for (const YAML::Node& each : node) {
-      addKeys(each, depth + 1, found);
+      addKeys(each, depth + 1, visited, found);
     }
   } else if (node.IsMap()) {
     for (const auto& each : node) {
@@ -343,7 +347,7 @@ void addKeys(const YAML::Node& node, unsigned depth, std::vector<VfCountWriter>&
         found.push_back({static_cast<std::size_t>(each.first.Mark().line) + 1,
                          each.first.Scalar() + ": " + each.second.Scalar()});
       }
-      addKeys(each.second, depth + 1, found);
+      addKeys(each.second, depth + 1, visited, found);
     }
   }
 }
@@ -351,7 +355,8 @@ void addKeys(const YAML::Node& node, unsigned depth, std::vector<VfCountWriter>&
 std::vector<VfCountWriter> writersInYaml(std::string_view text) {
   std::vector<VfCountWriter> found;
   try {
-    addKeys(YAML::Load(std::string(text)), 0, found);
+    std::size_t visited = 0;
+    addKeys(YAML::Load(std::string(text)), 0, visited, found);
   } catch (const YAML::Exception&) {
     return {};  // nor can its program read it
   }

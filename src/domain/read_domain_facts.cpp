@@ -130,12 +130,20 @@ void readVcpus(const Document& document, DomainFacts& facts) {
   facts.onlineVcpus =
       online && *online <= facts.vcpus ? static_cast<unsigned>(*online) : facts.vcpus;
   facts.automatic = attributeText(vcpu, "placement") == "auto";
-  facts.pinsVcpus = !attributeText(vcpu, "cpuset").empty();
-  addSet(attributeText(vcpu, "cpuset"), facts.pinnedCpus);
+  // A <vcpupin> replaces the set of <vcpu> for its vCPU.
+  std::set<std::uint64_t> pinned;
   for (const auto pin : document.domain().child("cputune").children("vcpupin")) {
     facts.pinsVcpus = true;
     addSet(attributeText(pin, "cpuset"), facts.pinnedCpus);
+    pinned.insert(parseNumber(attributeText(pin, "vcpu")).value_or(maxVcpus));
   }
+  const bool eachPinned = facts.vcpus > 0 && pinned.size() >= facts.vcpus;
+  const std::string_view rest = attributeText(vcpu, "cpuset");
+  if (!rest.empty() && !eachPinned) {
+    addSet(rest, facts.pinnedCpus);
+  }
+  facts.pinsVcpus = facts.pinsVcpus || !rest.empty();
+  facts.pinsAllVcpus = eachPinned || !rest.empty();
 }
 
 void readAddressSpace(const Document& document, DomainFacts& facts) {

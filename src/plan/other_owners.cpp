@@ -45,8 +45,11 @@ std::vector<DeviceUser> definedUsers(const PhysicalFunction& pf,
       }
     }
     if (const NetworkPool* pool = findPool(pools, vf.address, pf.netdev())) {
-      const bool listed = std::ranges::find(pool->devices, vf.address) != pool->devices.end();
-      users.push_back({vf.address, listed ? Kind::network : Kind::pfsNetwork, pool->network});
+      // libvirt lists all VFs beside <pf> while the network is active (networkCreateInterfacePool,
+      // virNetworkDefFormatBuf without VIR_NETWORK_XML_INACTIVE).
+      const auto& netdevs = pool->pfNetdevs;
+      const bool anyOfPf = std::ranges::find(netdevs, pf.netdev()) != netdevs.end();
+      users.push_back({vf.address, anyOfPf ? Kind::pfsNetwork : Kind::network, pool->network});
     }
   }
   return users;

@@ -13,7 +13,10 @@ constexpr std::uint8_t slotsOfBus = 32;
 
 ControllerSet::ControllerSet(const GuestMachine& guest) : guest_(guest) {
   for (const PciController& controller : guest.controllers) {
-    foreignIndexes_.insert(controller.index);
+    // Bridges of <qemu:commandline> are no controllers of the domain, and have higher numbers.
+    if (controller.index <= highestIndex) {
+      foreignIndexes_.insert(controller.index);
+    }
     if (controller.address) {
       foreignBuses_.insert(controller.address->bus);
     }

@@ -143,7 +143,7 @@ namespace {
 // How well one kind serves the requests; lower is better.
 struct KindRank {
   std::vector<Distance> distances;  // longest first
-  std::size_t moved = 0;            // requests whose current PF is of another kind
+  std::size_t unfit = 0;            // requests whose PF has no free VF or is not usable
   bool otherVendor = false;         // no ConnectX
   std::size_t others = 0;           // requests that would get another kind without a limit
   bool otherFirst = false;          // the first request is one of these
@@ -166,19 +166,22 @@ KindRank rankOf(const Topology& topology, std::vector<NearRequest> requests,
   KindRank rank;
   rank.otherVendor = kind.vendor != mellanox;
   for (std::size_t i = 0; i < requests.size(); ++i) {
-    const auto isOther = [&](const std::optional<std::size_t>& pf) {
-      return pf && kindOf(topology.functions[*pf]) != kind;
-    };
-    rank.moved += isOther(requests[i].kept) ? 1 : 0;
-    rank.others += isOther(unlimited[i].pf) ? 1 : 0;
-    rank.otherFirst = rank.otherFirst || (i == 0 && isOther(unlimited[i].pf));
+    const auto& pf = unlimited[i].pf;
+    const bool isOther = pf && kindOf(topology.functions[*pf]) != kind;
+    rank.others += isOther ? 1 : 0;
+    rank.otherFirst = rank.otherFirst || (i == 0 && isOther);
     std::set<std::size_t> among = ofKind(topology, candidates.pfs, kind);
     if (requests[i].among) {
       std::erase_if(among, [&](std::size_t each) { return !requests[i].among->contains(each); });
     }
     requests[i].among = std::move(among);
   }
-  rank.distances = distancesOf(nearPfs(topology, requests, candidates));
+  const auto found = nearPfs(topology, requests, candidates);
+  rank.distances = distancesOf(found);
+  rank.unfit = static_cast<std::size_t>(std::ranges::count_if(found, [&](const NearPf& near) {
+    return near.pf &&
+           (candidates.full.contains(*near.pf) || !isUsable(topology.functions[*near.pf]));
+  }));
   return rank;
 }
 
@@ -197,12 +200,15 @@ std::set<NicKind> keptKinds(const Topology& topology, const std::vector<NearRequ
 std::optional<NicKind> commonKind(const Topology& topology,
                                   const std::vector<NearRequest>& requests,
                                   const NearCandidates& candidates) {
-  if (requests.empty() || keptKinds(topology, requests).size() > 1) {
+  // A lease keeps its PF: another entry of the VM does not move it to another kind.
+  std::set<NicKind> kinds = keptKinds(topology, requests);
+  if (requests.empty() || kinds.size() > 1) {
     return std::nullopt;
   }
-  std::set<NicKind> kinds;
-  for (const std::size_t pf : candidates.pfs) {
-    kinds.insert(kindOf(topology.functions[pf]));
+  if (kinds.empty()) {
+    for (const std::size_t pf : candidates.pfs) {
+      kinds.insert(kindOf(topology.functions[pf]));
+    }
   }
   const auto unlimited = nearPfs(topology, requests, candidates);
   std::optional<std::pair<KindRank, NicKind>> best;

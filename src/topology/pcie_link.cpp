@@ -76,6 +76,38 @@ bool hasLinkBelow(const Topology& topology, std::size_t function) {
          (role == FunctionRole::bridge && !isUplink(topology, function));
 }
 
+bool isBelow(const Topology& topology, std::size_t function, std::size_t bridge) {
+  auto at = topology.functions[function].parent;
+  while (at && at != bridge) {
+    at = topology.functions[*at].parent;
+  }
+  return at.has_value();
+}
+
+// AMD's GPUs since Vega (1002:1478 above 1002:1479) and Intel's cards have a switch of their own.
+// The card's link is the one above it, and the GPU lowers its speed while it is idle.
+bool isSwitchOfGpu(const Topology& topology, std::size_t uplink) {
+  constexpr std::uint16_t amd = 0x1002;
+  constexpr std::uint16_t intel = 0x8086;
+  const std::uint16_t vendor = topology.functions[uplink].vendor;
+  if ((vendor != amd && vendor != intel) || !isUplink(topology, uplink)) {
+    return false;
+  }
+  bool hasGpu = false;
+  for (std::size_t i = 0; i < topology.functions.size(); ++i) {
+    const Device& function = topology.functions[i];
+    if (!isBelow(topology, i, uplink)) {
+      continue;
+    }
+    // The card's audio function is of the same vendor; a NIC below makes it a switch of the host.
+    if (function.vendor != vendor || function.role == FunctionRole::nic) {
+      return false;
+    }
+    hasGpu = hasGpu || function.role == FunctionRole::gpu;
+  }
+  return hasGpu;
+}
+
 void judge(const Topology& topology, Link& link) {
   if (hasLinkBelow(topology, link.function)) {
     return;
@@ -89,7 +121,8 @@ void judge(const Topology& topology, Link& link) {
   }
   const double width = shareOf(link.now.width, link.possible.width);
   const double speed = shareOf(link.now.speed, link.possible.speed);
-  const bool isGpu = topology.functions[link.function].role == FunctionRole::gpu;
+  const bool isGpu = topology.functions[link.function].role == FunctionRole::gpu ||
+                     isSwitchOfGpu(topology, link.function);
   link.share = isGpu ? width : width * speed;
   link.state = link.share < 1 ? LinkState::degraded : speed < 1 ? LinkState::idle : LinkState::full;
 }

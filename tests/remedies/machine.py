@@ -36,7 +36,7 @@ def parts_of(remedy):
     `; or` are no steps."""
     text = re.split(r"  #|; or ", remedy.replace("`", ""))[0].replace(": systemctl reboot --firmware-setup", ", then reboot")
     # The semicolons of pci=config_acs= and of a quoted text separate nothing.
-    kept = re.sub(r"\"[^\"]*\"|'[^']*'|GRUB_CMDLINE\S*=\".*?\\\"\"", lambda match: match[0].replace(";", "\0").replace(",", "\1"), text)
+    kept = re.sub(r"\"[^\"]*\"|(?<!\w)'[^']*'|GRUB_CMDLINE\S*=\".*?\\\"\"", lambda match: match[0].replace(";", "\0").replace(",", "\1"), text)
     parts = re.split(r"; then (?:run )?|, then (?:run )?|; (?!or )| && |, and (?=reboot)| and (?=reboot\b)", kept)
     return [each.replace("\0", ";").replace("\1", ",").strip(" ,") for each in parts if each.strip(" ,")]
 
@@ -102,12 +102,14 @@ class Machine:
         hook.symlink_to("/usr/sbin/vfpass-qemu-hook")
         self.write(self.device(NIC) / "infiniband/mlx5_0/fw_ver", "28.46.3008")
         self.write(self.device(GPU) / "reset_method", "flr bus")
+        # A VF BAR with addresses.
+        self.write(self.device(NIC) / "resource", "0x0 0x0 0x0\n" * 7 + "0x0000031000000000 0x00000310ffffffff 0x000000000014220c")
         self.write(self.device(GPU) / "boot_vga", "0")
         self.write("vfpass/devlink/0000:04:00.0/eswitch-mode", "legacy")
         self.write("vfpass/dcb/ens0p0", "8 1")
         self.set_firmware(SRIOV_EN=("True(1)", "True(1)"), NUM_OF_VFS=("16", "16"), ATS_ENABLED=("True(1)", "True(1)"),
                           LINK_TYPE_P1=("ETH(2)", "ETH(2)"))
-        self.capabilities(NIC, {ATS: (0, 0)})
+        self.enable_ats()
         self.acs(NIC_PORT, 0x5D)
         self.boot()
         return self
@@ -121,6 +123,12 @@ class Machine:
             struct.pack_into("<HHHH", data, at, index, 1 | following << 4, *words)
             at += 0x40
         self.set_config(address, data)
+
+    def enable_ats(self):
+        """The PF has the capability, and its VFs have it enabled, as IOMMU drivers do."""
+        self.capabilities(NIC, {ATS: (0, 0)})
+        for link in self.path(self.device(NIC)).glob("virtfn*"):
+            self.capabilities(link.resolve().name, {ATS: (0, 0x8000)})
 
     def acs(self, address, bits=None):
         """Sets or gets the enabled bits of a port, whose ACS capability is the first one."""
@@ -245,7 +253,7 @@ class Machine:
         self.set_firmware(**{name: (then, then) for name, (_, then) in self.firmware().items()})
         now = {name: value for name, (value, _) in self.firmware().items()}
         if now.get("ATS_ENABLED") == "True(1)":
-            self.capabilities(NIC, {ATS: (0, 0)})
+            self.enable_ats()
         count = now.get("PF_NUM_OF_VF" if now.get("PF_NUM_OF_VF_VALID") == "True(1)" else "NUM_OF_VFS", "0")
         if now.get("SRIOV_EN") == "True(1)" and "sriov" in self.firmware_setup and count != "0":
             for name, value in dict(sriov_totalvfs=count, sriov_numvfs=self.read(self.device(NIC) / "sriov_numvfs", "0"),

@@ -76,6 +76,7 @@ def create_vfs(machine, count):
         machine.path(f"sys/bus/pci/devices/{address}").unlink()
         link.unlink()
     host.sriov(NIC, int(machine.read(machine.device(NIC) / "sriov_totalvfs")), count, offset=8, driver="vfio-pci")
+    machine.enable_ats()
 
 
 def burn_newest(machine):

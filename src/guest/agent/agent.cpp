@@ -85,6 +85,12 @@ void Agent::allowAtLeast(seconds timeout) {
   deadline_ = std::max(deadline_, Clock::now() + timeout);
 }
 
+Agent Agent::withinAtMost(seconds timeout) const {
+  Agent copy = *this;
+  copy.deadline_ = std::min(deadline_, Clock::now() + timeout);
+  return copy;
+}
+
 seconds Agent::timeLeft() const {
   const auto left = std::chrono::ceil<seconds>(deadline_ - Clock::now());
   if (left.count() <= 0) {

@@ -46,6 +46,19 @@ void fields(Archive& archive, remote::Observation& observation) {
 }
 
 template <typename Archive>
+void fields(Archive& archive, PciePackets& packets) {
+  archive("payload", packets.payload);
+  archive("payload_supported", packets.payloadSupported);
+  archive("read_request", packets.readRequest);
+}
+
+template <typename Archive>
+void fields(Archive& archive, verify::HostPackets& packets) {
+  archive("pf", packets.pf);
+  archive("payload_possible", packets.payloadPossible);
+}
+
+template <typename Archive>
 void fields(Archive& archive, verify::HostSide& side) {
   archive("vendor", side.vendor);
   archive("device", side.device);
@@ -55,6 +68,9 @@ void fields(Archive& archive, verify::HostSide& side) {
   archive("hold", side.hold);
   archive("guest_path", side.guestPath);
   archive("degraded", side.degraded);
+  archive.orNull("gid_index", side.gidIndex);
+  archive("guest_address", side.guestAddress);
+  archive.orNull("packets", side.packets);
 }
 
 template <typename Archive>

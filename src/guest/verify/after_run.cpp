@@ -3,13 +3,15 @@
 #include <nlohmann/json.hpp>
 
 #include "judge_errors.hpp"
+#include "vfpass/deadlines.hpp"
 #include "vfpass/error.hpp"
 
 namespace vfpass::verify {
 
 std::optional<GuestView> readErrors(agent::Agent& agent, const agent::PlacedProbe& probe) {
   try {
-    return readGuestView(runProbe(agent, probe, {"errors"}));
+    agent::Agent limited = agent.withinAtMost(deadlines::errorCounters);
+    return readGuestView(runProbe(limited, probe, {"errors"}));
   } catch (const Error&) {
     return std::nullopt;
   }

@@ -58,13 +58,17 @@ std::string remedies(const std::optional<GpuPath>& path, const std::string& gues
 // Faster than the limit: no share of it says anything.
 Finding wrongLimit(const std::string& key, const std::string& subject, double found,
                    const Limit& limit) {
-  return {key,
-          subject,
-          Outcome::warning,
-          "at most " + describe(limit),
-          rounded(found) + " Gb/s: more than 110 % of the limit, so the limit is wrong",
-          "compare the rate of the port and the PCI Express links in `vfpass topo` with the card's "
-          "data sheet"};
+  return {
+      key,
+      subject,
+      Outcome::warning,
+      "at most " + describe(limit),
+      rounded(found) + " Gb/s: more than 110 % of the limit, so the limit is wrong",
+      limit.estimate
+          ? "measure between two VMs (`vfpass verify VM --peer VM2`): in loopback the limit is an "
+            "estimate from another card"
+          : "compare the rate of the port and the PCI Express links in `vfpass topo` with the "
+            "card's data sheet"};
 }
 
 }  // namespace

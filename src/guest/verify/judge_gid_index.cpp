@@ -46,9 +46,6 @@ std::string problemOf(const GuestGid* gid, const GuestGid& chosen, const std::st
   if (local && !toLower(chosen.gid).starts_with("fe80:")) {
     return "it is a link-local address, which is not routed";
   }
-  if (!gid->netdev.empty() && !chosen.netdev.empty() && gid->netdev != chosen.netdev) {
-    return "it belongs to " + gid->netdev + ", not to the VF's interface " + chosen.netdev;
-  }
   const auto wanted = bytesOf(address);
   if (wanted && bytesOf(chosen.gid) == wanted && bytesOf(gid->gid) != wanted) {
     return "it is not the address of the mapping, " + address;

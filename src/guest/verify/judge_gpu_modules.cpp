@@ -67,10 +67,15 @@ std::string dmaBufProblem(const GuestView& view) {
   if (std::ranges::none_of(view.gpus, &GuestGpu::dmaBuf)) {
     return whyNoExport(view);
   }
-  const auto refusing = std::ranges::find_if(view.rdmaDevices, [](const GuestRdmaDevice& each) {
-    return each.parent.empty() && each.dmaBuf == false;
+  // One device that registers it is enough: a guest may have an older NIC, too.
+  const auto isHardware = [](const GuestRdmaDevice& each) { return each.parent.empty(); };
+  const bool works = std::ranges::any_of(view.rdmaDevices, [&](const GuestRdmaDevice& each) {
+    return isHardware(each) && each.dmaBuf != false;
   });
-  return refusing == view.rdmaDevices.end()
+  const auto refusing = std::ranges::find_if(view.rdmaDevices, [&](const GuestRdmaDevice& each) {
+    return isHardware(each) && each.dmaBuf == false;
+  });
+  return works || refusing == view.rdmaDevices.end()
              ? ""
              : refusing->name + " does not register it: " + shortened(refusing->whyNoDmaBuf);
 }

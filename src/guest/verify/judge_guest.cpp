@@ -58,12 +58,16 @@ Finding judgeMemoryLock(const GuestMemoryLock& lock) {
   if (suffices(own ? lock.login : lock.services, lock)) {
     return finding;
   }
-  finding.outcome = Outcome::warning;
+  const bool configured = own || lock.services.soft;
+  finding.outcome = configured ? Outcome::warning : Outcome::waived;
   finding.seen +=
-      own || lock.services.soft
+      configured
           ? ": larger buffers cannot be registered (ENOMEM)"
           : ": the system's default applies, usually 8 MiB (64 KiB before Linux 5.16), and larger "
-            "buffers cannot be registered (ENOMEM)";
+            "buffers cannot be registered (ENOMEM); root is not limited";
+  if (!configured) {
+    return finding;
+  }
   finding.remedy =
       "in the guest: let a file in /etc/security/limits.d have two lines, '* soft memlock "
       "unlimited' "

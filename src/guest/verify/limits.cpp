@@ -100,6 +100,7 @@ std::optional<Limit> limitOf(const LimitInput& input, Ends ends) {
   }
   limit.name = wire > 0 && wire <= limit.gigabits ? "the port after headers" : "PCI Express";
   limit.name += loopback ? ", in loopback" : "";
+  limit.estimate = loopback;
   return limit;
 }
 

@@ -45,7 +45,8 @@ struct Limit {
   double gigabits = 0;
   std::optional<double> wire;
   std::optional<double> pcie;
-  std::string name;  ///< `the port after headers`, `PCI Express`, ...
+  std::string name;       ///< `the port after headers`, `PCI Express`, ...
+  bool estimate = false;  ///< a loopback's, from the measurement of one card: others may be faster
 };
 
 /// nullopt when neither limit is known.

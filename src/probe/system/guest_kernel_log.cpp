@@ -21,11 +21,14 @@ constexpr std::array<std::string_view, 16> topics{
     "rdma", "rxe",    "dmar",     "amd-vi",  "iommu", "smmu", "can't assign", "failed to assign"};
 
 /// `priority,sequence,time,flags;text`; lines that begin with a space are its properties
-/// (Documentation/ABI/testing/dev-kmsg).
+/// (Documentation/ABI/testing/dev-kmsg). Empty for lines of programs: only the kernel's facility is
+/// 0, which leaves a priority of 0 to 7.
 std::string_view textOf(std::string_view record) {
   const auto begin = record.find(';');
-  return begin == std::string_view::npos || record.starts_with(' ') ? std::string_view{}
-                                                                    : record.substr(begin + 1);
+  const bool ofKernel =
+      record.size() > 1 && record[0] >= '0' && record[0] <= '7' && record[1] == ',';
+  return begin == std::string_view::npos || !ofKernel ? std::string_view{}
+                                                      : record.substr(begin + 1);
 }
 
 bool isAboutTopic(std::string_view text) {

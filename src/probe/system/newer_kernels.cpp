@@ -1,14 +1,16 @@
 #include "system/newer_kernels.hpp"
 
-#include <string.h>
-
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "vfpass/base/text.hpp"
 
 namespace vfpass::probe {
 namespace {
@@ -56,21 +58,40 @@ std::optional<bool> has(const SysfsReader& sysfs, const std::string& release,
   return known ? std::optional(false) : std::nullopt;
 }
 
-Json missingIn(const SysfsReader& sysfs, const std::string& release) {
+Json missingIn(const SysfsReader& sysfs, const std::string& release, const std::string& running) {
   Json missing = Json::array();
   for (const char* module : modules) {
     if (!sysfs.exists(std::string("/sys/module/") + module)) {
       continue;
     }
+    // A module that was loaded from a file of another name (Debian's nvidia-current.ko) or place
+    // cannot be found in any list.
     const auto found = has(sysfs, release, module);
     if (!found) {
       return nullptr;
     }
-    if (!*found) {
+    if (!*found && has(sysfs, running, module).value_or(false)) {
       missing.push_back(module);
     }
   }
   return missing;
+}
+
+/// The numbers at the beginning: 6, 1, 0, 21 of `6.1.0-21-amd64`; 4, 18, 0, 305, 3, 1 of
+/// `4.18.0-305.3.1.el8_4.x86_64`, which is newer than `4.18.0-305.el8.x86_64`.
+std::vector<std::uint64_t> numbersOf(std::string_view release) {
+  std::vector<std::uint64_t> numbers;
+  while (!release.empty()) {
+    const auto end = std::min(release.find_first_not_of("0123456789"), release.size());
+    const auto number = parseNumber(release.substr(0, end));
+    if (!number) {
+      break;
+    }
+    numbers.push_back(*number);
+    const bool goesOn = end < release.size() && (release[end] == '.' || release[end] == '-');
+    release = goesOn ? release.substr(end + 1) : std::string_view{};
+  }
+  return numbers;
 }
 
 }  // namespace
@@ -80,9 +101,9 @@ Json readNewerKernels(const SysfsReader& sysfs) {
   const std::string running = sysfs.textOrEmpty("/proc/sys/kernel/osrelease");
   Json kernels = Json::array();
   for (const std::string& release : sysfs.names("/lib/modules")) {
-    if (kernels.size() < most && ::strverscmp(release.c_str(), running.c_str()) > 0 &&
+    if (kernels.size() < most && numbersOf(release) > numbersOf(running) &&
         flavourOf(release) == flavourOf(running) && isInstalled(sysfs, release)) {
-      kernels.push_back({{"release", release}, {"missing", missingIn(sysfs, release)}});
+      kernels.push_back({{"release", release}, {"missing", missingIn(sysfs, release, running)}});
     }
   }
   return kernels;

@@ -22,7 +22,7 @@ constexpr std::size_t firstBar = 0x10;  // in the configuration space
 /// bits 2 and 3 for 64 bits and prefetchable memory. Others look like an unused one then.
 bool existsInConfig(const std::string& config, std::size_t number) {
   const auto low = configWord(config, firstBar + 4 * number);
-  return low && (*low & 0xfU) != 0;
+  return low && (*low & 0xfU) != 0 && *low != 0xffff;  // all ones: the device does not answer
 }
 
 bool is64Bit(const std::string& config, std::size_t number) {

@@ -119,13 +119,23 @@ TEST_F(LeasedGpusTest, PlacementComesFromRunningDomainAndNodesOfDevices) {
   EXPECT_FALSE(open.vcpuNodes || open.memoryNodes || open.guestCells);
   const auto pinned = placementOf(
       leases,
-      "<domain><vcpu>4</vcpu><cputune><vcpupin vcpu='0' cpuset='4-5'/></cputune>"
+      "<domain><vcpu cpuset='4-6'>4</vcpu><cputune><vcpupin vcpu='0' cpuset='4-5'/></cputune>"
       "<numatune><memory mode='strict' nodeset='0'/></numatune>"
       "<cpu><numa><cell id='0' cpus='0-3' memory='4' unit='GiB'/></numa></cpu></domain>",
       builder.topology);
   EXPECT_EQ(pinned.vcpuNodes, (std::set<unsigned>{1}));
   EXPECT_EQ(pinned.memoryNodes, (std::set<unsigned>{0}));
   EXPECT_TRUE(pinned.guestCells);
+  const std::string pins =
+      "<cputune><vcpupin vcpu='0' cpuset='1'/><vcpupin vcpu='1' cpuset='2'/></cputune></domain>";
+  EXPECT_EQ(
+      placementOf(leases, "<domain><vcpu cpuset='0-7'>2</vcpu>" + pins, builder.topology).vcpuNodes,
+      (std::set<unsigned>{0}))
+      << "a pin replaces the set";
+  EXPECT_FALSE(placementOf(leases, "<domain><vcpu>4</vcpu>" + pins, builder.topology).vcpuNodes)
+      << "two vCPUs run anywhere";
+  nodes.push_back({2, "00000000"});
+  EXPECT_EQ(placementOf(leases, "<domain/>", builder.topology).hostNodes, 2U) << "only memory";
   EXPECT_TRUE(
       placementOf(leases, "<domain><vcpu placement='auto'>4</vcpu></domain>", builder.topology)
           .automatic);

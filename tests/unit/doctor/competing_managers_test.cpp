@@ -273,6 +273,20 @@ TEST_F(BootScripts, ConfigurationsOfServicesAreFound) {
             Outcome::passed);
 }
 
+// Each line repeats the one before ten times: without a limit, this takes minutes.
+TEST_F(BootScripts, AliasesInYamlDoNotMultiply) {
+  std::string text = "num_vfs: 64\na0: &a0 [1]\n";
+  for (int i = 1; i < 12; ++i) {
+    const std::string before = "*a" + std::to_string(i - 1);
+    text += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [" + before;
+    for (int j = 1; j < 10; ++j) {
+      text += ", " + before;
+    }
+    text += "]\n";
+  }
+  EXPECT_EQ(only("etc/sriov-netplan-shim/interfaces.yaml", text).seen, "num_vfs: 64 in line 1");
+}
+
 TEST_F(BootScripts, SettingsForSysfsAreFound) {
   const std::string path = "class/net/x/device/sriov_numvfs";
   EXPECT_EQ(only("etc/sysfs.d/a.conf", path + " = 4\n").outcome, Outcome::failed);

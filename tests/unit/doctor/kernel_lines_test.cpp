@@ -160,6 +160,25 @@ TEST(KernelLog, KeepsLastLinesOfKernelOnly) {
   EXPECT_EQ(relevantKernelLog(host::Root(tree.path())), std::nullopt);
 }
 
+TEST(KernelLog, KeepsSeriousLinesLongest) {
+  const hosts::SysfsTree tree;
+  const std::string fatal =
+      "pcieport 0000:00:01.0: AER: Uncorrected (Fatal) error received: 0000:03:00.0\n";
+  std::string log = "3,1,1,-;" + fatal;
+  for (int i = 0; i < 10; ++i) {
+    log += "4,2,2,-;pcieport 0000:00:01.0: AER: Corrected error received: 0000:03:00.0\n";
+  }
+  for (int i = 0; i < 256; ++i) {
+    log += "4,3,3,-;" + toString(PciAddress{0, static_cast<std::uint8_t>(i), 0, 0}) +
+           ": BAR 0: no space\n";
+  }
+  tree.file("dev/kmsg", log);
+  const auto kept = relevantKernelLog(host::Root(tree.path())).value();
+  EXPECT_TRUE(kept.starts_with(fatal)) << kept;
+  EXPECT_EQ(std::ranges::count(kept, '\n'), 200);
+  EXPECT_THAT(kept, HasSubstr("0000:ff:00.0: BAR 0"));
+}
+
 TEST(KernelLog, LastSeriousLineExplains) {
   const auto lines = readKernelLines(
       "mlx5_core 0000:03:00.0: health 1\nmlx5_core 0000:03:00.0: health 2\n"
@@ -239,6 +258,14 @@ TEST_F(KernelLogCheck, RefusedVfsAreExplained) {
   log("mlx5_core 0000:03:00.0: not enough MMIO resources for SR-IOV\n");
   EXPECT_THAT(host.finding("vf-count").seen,
               HasSubstr("(kernel: mlx5_core 0000:03:00.0: not enough MMIO resources for SR-IOV)"));
+  host.function(host.pf).vfCount = 0;
+  std::string lines;
+  for (int line = 0; line < 13; ++line) {
+    lines += line == 7 ? "0x0000000000000000 0x00000000ffffffff 0x000000002014220c\n"
+                       : "0x0000000000000000 0x0000000000000000 0x0000000000000000\n";
+  }
+  host.file(host.pf, "resource", lines);
+  EXPECT_THAT(host.finding("vf-space").seen, HasSubstr("(kernel: mlx5_core 0000:03:00.0: not"));
 }
 
 }  // namespace

@@ -197,15 +197,20 @@ TEST_F(MissingNetdev, OfInfinibandPortNeedsIpoib) {
 }
 
 TEST_F(MissingNetdev, AndRdmaDeviceIsFailureOfDriverOrFirmware) {
+  const std::string afterFailure =
+      "; after a failure, unbind and bind the driver while nothing uses its VFs, or power-cycle "
+      "the machine";
   function(pf).rdma.clear();
   EXPECT_EQ(outcome("pf-netdev"), Outcome::failed);
   EXPECT_THAT(finding("pf-netdev").seen, testing::HasSubstr("neither netdev nor RDMA device"));
   EXPECT_EQ(finding("pf-netdev").remedy,
             "see the driver's reason with `journalctl -k --grep 'mlx5_core 0000:03:00.0'` and the "
-            "firmware's state with `devlink health show pci/0000:03:00.0`");
+            "firmware's state with `devlink health show pci/0000:03:00.0`" +
+                afterFailure);
   function(pf).driver = "bnxt_en";
-  EXPECT_EQ(finding("pf-netdev").remedy,
-            "see the driver's reason with `journalctl -k --grep 'bnxt_en 0000:03:00.0'`");
+  EXPECT_EQ(
+      finding("pf-netdev").remedy,
+      "see the driver's reason with `journalctl -k --grep 'bnxt_en 0000:03:00.0'`" + afterFailure);
 }
 
 TEST_F(MissingNetdev, IsThatOfOtherPfOfSocketDirectCard) {

@@ -96,6 +96,17 @@ TEST_F(Sriov, RequiresAddressesForVfBars) {
   EXPECT_EQ(outcome("vf-space"), Outcome::waived);
 }
 
+TEST_F(Sriov, SpaceOfManagementNicIsOnlyAWarning) {
+  function(pf).vfCount = 0;
+  file(pf, "resource", resources("0x0000000000000000 0x00000000ffffffff 0x000000002014220c"));
+  function(pf).vendor = 0x8086;
+  function(pf).driver = "ixgbe";
+  function(pf).rdma.clear();
+  EXPECT_EQ(outcome("vf-space"), Outcome::warning);
+  require({});
+  EXPECT_EQ(outcome("vf-space"), Outcome::failed) << "a mapping needs it";
+}
+
 TEST_F(Sriov, RequiresBusNumbersForWantedVfs) {
   function(pf).path = "pci0000:00/0000:02:00.0/0000:03:00.0";
   std::string bridge(64, '\0');

@@ -136,7 +136,8 @@ TEST(HostPlan, FindsUsersWithoutLeases) {
   EXPECT_THAT(definedUsers(input.pf, {hand, leased}, {pool}, {lease}),
               ElementsAre(DeviceUser{addressOf(0), Kind::domain, "hand0"},
                           DeviceUser{addressOf(2), Kind::network, "pool"}));
-  const NetworkPool whole{"whole", {}, {"ens1f0np0"}};
+  // libvirt also lists the VFs of an active network.
+  const NetworkPool whole{"whole", {addressOf(0), addressOf(1)}, {"ens1f0np0"}};
   EXPECT_THAT(definedUsers(input.pf, {}, {whole}, {}),
               testing::Each(testing::Field(&DeviceUser::kind, Kind::pfsNetwork)));
 }

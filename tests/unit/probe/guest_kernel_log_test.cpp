@@ -23,6 +23,7 @@ TEST(KernelLogTest, KeepsLinesAboutRdmaAndGpus) {
   EXPECT_EQ(read("3,10,500,-;NVRM: Xid (PCI:0000:05:00): 79, GPU has fallen off the bus.\n"
                  " SUBSYSTEM=pci\n DEVICE=+pci:nvidia\n"
                  "6,11,501,-;usb 1-1: new device\n"
+                 "30,14,501,-;systemd[1]: Failed to start nvidia-persistenced.service\n"
                  "4,12,502,c;mlx5_core 0000:01:00.0: mlx5_cmd_out_err failed\n"
                  "6,13,503,-;pci 0000:05:00.0: BAR 2: can't assign; no space\n"),
             Json::parse(R"(["NVRM: Xid (PCI:0000:05:00): 79, GPU has fallen off the bus.",

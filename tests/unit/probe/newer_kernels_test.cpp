@@ -33,14 +33,28 @@ class NewerKernelsTest : public testing::Test {
 };
 
 TEST_F(NewerKernelsTest, NamesModulesThatDkmsHasNotBuilt) {
-  install("6.8.0-51-generic", "");
+  const std::string dkms = "updates/dkms/nvidia.ko.zst:\nupdates/dkms/nvidia-peermem.ko: y\n";
+  install("6.8.0-51-generic", inbox + dkms);
   install("6.8.0-100-generic", inbox);
   install("6.8.0-9-generic", "");
   EXPECT_EQ(read(), Json::parse(R"([{"release": "6.8.0-100-generic",
                                      "missing": ["nvidia", "nvidia_peermem"]}])"));
-  install("6.8.0-100-generic",
-          inbox + "updates/dkms/nvidia.ko.zst:\nupdates/dkms/nvidia-peermem.ko: y\n");
+  install("6.8.0-100-generic", inbox + dkms);
   EXPECT_EQ(read()[0].at("missing"), Json::array());
+}
+
+TEST_F(NewerKernelsTest, LeavesOutModulesThatNoListOfTheRunningKernelHas) {
+  install("6.8.0-51-generic", inbox + "updates/dkms/nvidia-current.ko:\n");  // Debian's name
+  install("6.8.0-100-generic", inbox);
+  EXPECT_EQ(read()[0].at("missing"), Json::array());
+}
+
+TEST_F(NewerKernelsTest, ComparesTheNumbersOfReleases) {
+  run("4.18.0-305.3.1.el8_4.x86_64");
+  install("4.18.0-305.el8.x86_64", inbox);
+  EXPECT_EQ(read(), Json::array()) << "it is older";
+  install("4.18.0-348.el8.x86_64", inbox);
+  EXPECT_EQ(read().size(), 1U);
 }
 
 TEST_F(NewerKernelsTest, BuiltInModulesAreThere) {

@@ -358,6 +358,26 @@ TEST(Mirror, NumbersExpandersBelowThoseOfQemusCommandLine) {
   }
 }
 
+TEST(Mirror, ShrinksBesideBridgesOfQemusCommandLine) {
+  const Topology host = testHost("h100-8");
+  auto devices = named(railsOf(host, 4));
+  std::string xml = testDomain(cellsFor(host, railsOf(host, 4)));
+  xml.insert(xml.find("</domain>"),
+             "  <qemu:commandline xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'>\n"
+             "    <qemu:arg value='-device'/>\n"
+             "    <qemu:arg value='pcie-root-port,id=own,chassis=99,bus=pcie.0,addr=0x1e'/>\n"
+             "  </qemu:commandline>\n");
+  MirroredDomain domain(host, xml);
+  const auto controllers = [&] {
+    return domain::readGuestMachine(domain.xml()).controllers.size();
+  };
+  domain.attach(devices);
+  const auto before = controllers();
+  devices.resize(2);
+  domain.attach(devices);
+  EXPECT_LT(controllers(), before);
+}
+
 TEST(Mirror, NumbersExpandersAroundExistingExpanderBus) {
   const Topology host = testHost("two-sockets");
   const auto functions = railsOf(host, 2);

@@ -120,5 +120,43 @@ TEST(NearPfs, ReturnsNoPfForHostWithoutPfs) {
   EXPECT_FALSE(nearPfs(host.machine.topology, {{host.gpu0, {}}}, {})[0].pf.has_value());
 }
 
+// A second vendor: nic2, as near as the others.
+struct TwoVendors : Flat {
+  TwoVendors() { machine.topology.functions[nic2].vendor = 0x14e4; }
+
+  [[nodiscard]] std::optional<NicKind> kind(const std::vector<NearRequest>& requests,
+                                            const std::set<std::size_t>& full = {}) const {
+    return commonKind(machine.topology, requests, {{nic0, nic1, nic2}, full, {}});
+  }
+  [[nodiscard]] NicKind of(std::size_t pf) const { return kindOf(machine.topology.functions[pf]); }
+};
+
+TEST(CommonKind, FullOrUnusablePfsDoNotWin) {
+  TwoVendors host;
+  const std::vector<NearRequest> requests{{host.gpu0, {}}};
+  EXPECT_EQ(host.kind(requests), host.of(host.nic0));
+  EXPECT_EQ(host.kind(requests, {host.nic0, host.nic1}), host.of(host.nic2));
+  EXPECT_EQ(host.kind(requests, {host.nic0, host.nic1, host.nic2}), host.of(host.nic0));
+  for (const auto nic : {host.nic0, host.nic1}) {
+    host.machine.topology.functions[nic].rdma[0].ports[0].state = "DOWN";
+  }
+  EXPECT_EQ(host.kind(requests), host.of(host.nic2));
+}
+
+TEST(CommonKind, AnotherEntryDoesNotMoveALease) {
+  TwoVendors host;
+  EXPECT_EQ(host.kind({{host.gpu0, host.nic2}, {host.gpu1, {}}}), host.of(host.nic2));
+  const auto port = host.machine.function(FunctionRole::rootPort, "0000:00:01.0", host.bridge);
+  for (const auto below : {host.gpu1, host.nic0}) {
+    host.machine.topology.functions[below].parent = port;
+  }
+  EXPECT_EQ(host.kind({{host.gpu1, {}}}), host.of(host.nic0));
+  EXPECT_EQ(host.kind({{host.gpu0, host.nic2}, {host.gpu1, {}}}), host.of(host.nic2))
+      << "although a ConnectX is nearer to the new entry";
+  const auto far = host.machine.hostBridge("pci0000:80", 1);
+  const auto gpu = host.machine.gpu("0000:81:00.0", far);
+  EXPECT_EQ(host.kind({{host.gpu0, host.nic2}, {gpu, {}}}), std::nullopt);
+}
+
 }  // namespace
 }  // namespace vfpass::topology

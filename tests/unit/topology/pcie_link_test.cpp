@@ -64,6 +64,25 @@ TEST_F(PcieLinkTest, GpuLowersItsSpeedWhileIdleButNotItsWidth) {
   EXPECT_EQ(linkAbove(builder.topology, gpu).share, 0.5);
 }
 
+TEST_F(PcieLinkTest, SwitchOnGpuLowersItsSpeedWithTheGpu) {
+  for (const auto function : {uplink, nicPort, gpuPort, gpu, nic}) {
+    at(function).vendor = 0x1002;
+  }
+  at(uplink).link = gen1;
+  EXPECT_EQ(state(uplink), LinkState::degraded) << "a NIC below";
+  at(nic).role = FunctionRole::other;  // the card's audio function
+  EXPECT_EQ(state(uplink), LinkState::idle);
+  at(uplink).link.width = 8;
+  EXPECT_EQ(linkAbove(builder.topology, uplink).share, 0.5);
+  at(uplink).link = gen1;
+  at(gpu).vendor = 0x10de;
+  EXPECT_EQ(state(uplink), LinkState::degraded) << "a device of another vendor below";
+  for (const auto function : {uplink, nicPort, gpuPort, nic}) {
+    at(function).vendor = 0x10de;
+  }
+  EXPECT_EQ(state(uplink), LinkState::degraded) << "no GPU of this vendor has a switch";
+}
+
 TEST_F(PcieLinkTest, EmulatedPortThatReportsLessDoesNotLimit) {
   at(otherPort).best = {2500, 1};
   EXPECT_EQ(state(other), LinkState::full);

@@ -47,11 +47,12 @@ TEST(JudgePacketsTest, ShowsBothSides) {
 }
 
 TEST(JudgePacketsTest, SmallReadRequestsOfConnectxAreWarning) {
-  const Finding found = judged(512, 512);
+  EXPECT_EQ(judged(512, 512).outcome, Outcome::passed) << "what the kernel leaves";
+  const Finding found = judged(256, 512);
   EXPECT_EQ(found.outcome, Outcome::warning);
   EXPECT_THAT(found.remedy, HasSubstr("setpci -s 0000:3b:00.0 CAP_EXP+8.w=5000:7000"));
   EXPECT_THAT(found.remedy, Not(HasSubstr("pcie_bus_safe")));
-  EXPECT_EQ(judged(512, 512, 512, 0x8086).outcome, Outcome::passed) << "no source for others";
+  EXPECT_EQ(judged(256, 512, 512, 0x8086).outcome, Outcome::passed) << "no source for others";
 }
 
 TEST(JudgePacketsTest, PayloadIsComparedWithWhatAllSupport) {

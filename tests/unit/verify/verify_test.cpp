@@ -532,6 +532,7 @@ TEST_F(VerifyTest, FigureAboveLimitShowsThatLimitIsWrong) {
     EXPECT_EQ(find(report, "bandwidth").outcome, Outcome::warning);
     EXPECT_THAT(find(report, "bandwidth").seen, HasSubstr("the limit is wrong"));
     EXPECT_THAT(find(report, "bandwidth").seen, Not(HasSubstr("532 %")));
+    EXPECT_THAT(find(report, "bandwidth").remedy, HasSubstr("an estimate from another card"));
   }
   guest.transfers = {transferOf(10000, 78), transferOf(10000, 50)};
   EXPECT_EQ(find(verify(), "bandwidth").key, "") << "108 %: not measured exactly";

@@ -37,7 +37,7 @@ struct KernelLine {
 std::optional<KernelLine> readKernelLine(std::string_view text);
 
 /// The messages that readKernelLine knows, as lines, oldest first: of each topic and device the
-/// last few. nullopt if the log cannot be read.
+/// last few, the serious ones before the others. nullopt if the log cannot be read.
 std::optional<std::string> relevantKernelLog(const host::Root& root);
 
 /// Reads what relevantKernelLog returned. For lines of this boot: the kernel's buffer has no

@@ -57,11 +57,12 @@ struct NearCandidates {
 std::vector<NearPf> nearPfs(const Topology& topology, const std::vector<NearRequest>& requests,
                             NearCandidates candidates);
 
-/// The kind of which every request gets a PF, so that one VM's rails can communicate: the one with
-/// the shortest longest path, then the shortest others; among equally near ones that of most
-/// current PFs, then that of most PFs that the requests get without such a limit, then that of the
-/// first. nullopt if some request has no near PF (SYS) of any one kind, or if their current PFs are
-/// of several kinds.
+/// The kind of which every request gets a PF, so that one VM's rails can communicate: that of their
+/// current PFs if there are any, otherwise the one with the shortest longest path, then the
+/// shortest others; among equally near ones the one with the fewest PFs that are unusable or
+/// without a free VF, then ConnectX, then that of most PFs that the requests get without such a
+/// limit, then that of the first. nullopt if some request has no near PF (SYS) of any one of these
+/// kinds, or if their current PFs are of several kinds.
 std::optional<NicKind> commonKind(const Topology& topology,
                                   const std::vector<NearRequest>& requests,
                                   const NearCandidates& candidates);

@@ -13,7 +13,8 @@ namespace vfpass::topology {
 enum class LinkState {
   unknown,   ///< it reports no width or no speed: a VF, a device without power, a captured tree
   full,      ///< at full speed and width
-  idle,      ///< a GPU at full width and lower speed, which it chooses itself while it is idle
+  idle,      ///< a GPU, or the switch on its card, at full width and lower speed, which the GPU
+             ///< chooses itself while it is idle
   degraded,  ///< lower speed or width, of a GPU: lower width
   synthetic  ///< the uplink of a switch that reports an implausible speed: it tells nothing
 };
@@ -25,7 +26,7 @@ struct Link {
   PcieLink possible;         ///< the lower speed and width of its two ends; 0: not observable
   LinkState state = LinkState::unknown;
   /// Current speed times width as a share of what is possible, 0 to 1. 1 unless degraded; of a GPU
-  /// only the width counts.
+  /// or the switch on its card only the width counts.
   double share = 1;
 };
 

@@ -79,6 +79,10 @@ class Agent {
   /// original timeout was used up.
   void allowAtLeast(std::chrono::seconds timeout);
 
+  /// The same guest with a deadline that is not later than this long from now: for a call that is
+  /// not worth the time of the others.
+  [[nodiscard]] Agent withinAtMost(std::chrono::seconds timeout) const;
+
   /// Throws AgentUnavailable unless the agent allows the commands of fillFile(). Call it before the
   /// first of several changes.
   void requireFileWriting();
