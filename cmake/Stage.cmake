@@ -1,6 +1,7 @@
 # A stage is a directory below src/ with a CMakeLists.txt, and one static library. It can include include/vfpass/ (the
 # vocabulary), its own directory, and the public headers of the stages that it links. FOLDERS names subdirectories whose
-# sources belong to the stage; EXCEPT names files that do not.
+# sources belong to the stage; EXCEPT names files that do not. With VFPASS_UNITY several sources of a stage are compiled as
+# one, which saves most of the time for common headers. So names in the anonymous namespaces of one stage are unique.
 function(vfpass_stage name)
   cmake_parse_arguments(STAGE "" "" "LINKS;FOLDERS;EXCEPT" ${ARGN})
   set(patterns ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
@@ -15,6 +16,7 @@ function(vfpass_stage name)
     return()
   endif()
   add_library(vfpass_${name} STATIC ${sources})
+  set_target_properties(vfpass_${name} PROPERTIES UNITY_BUILD ${VFPASS_UNITY} UNITY_BUILD_BATCH_SIZE 8)
   target_include_directories(vfpass_${name}
     PUBLIC ${PROJECT_SOURCE_DIR}/include ${CMAKE_CURRENT_SOURCE_DIR}/include
     PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})

@@ -55,7 +55,7 @@ std::optional<events::Invoker> invokingUser() {
 
 namespace {
 
-constexpr const char* program = "vfpass";
+constexpr const char* identifier = "vfpass";
 
 events::Result resultOf(const Error& error) {
   switch (error.code()) {
@@ -119,7 +119,7 @@ void OperationLog::record(events::Operation operation, const Uuid& domain, const
 bool OperationLog::writeLine(events::Priority priority, const std::string& line) {
   const events::Subject* subject = current_ ? &*current_ : nullptr;
   return stderrIsJournal_ &&
-         events::sendEntry(events::lineEntry(priority, line, subject, program), socket_.c_str());
+         events::sendEntry(events::lineEntry(priority, line, subject, identifier), socket_.c_str());
 }
 
 bool OperationLog::send(const events::Subject& subject, const events::Ending& ending) const {
@@ -128,7 +128,7 @@ bool OperationLog::send(const events::Subject& subject, const events::Ending& en
   }
   events::Subject known = subject;
   known.invoker = invokingUser();
-  return events::sendEntry(events::eventEntry(known, ending, program), socket_.c_str());
+  return events::sendEntry(events::eventEntry(known, ending, identifier), socket_.c_str());
 }
 
 }  // namespace vfpass::commands

@@ -59,7 +59,7 @@ class OwnProcesses {
 
 // Enough to kill a probe in the guest and remove its directory.
 constexpr std::chrono::seconds endsWithin{10};
-constexpr const char* program = "/proc/self/exe";
+constexpr const char* thisProgram = "/proc/self/exe";
 
 std::vector<std::string> ownArguments() {
   std::vector<std::string> arguments;
@@ -99,7 +99,7 @@ void OwnProcesses::start(const Uuid& domain) {
   if (process == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (::getppid() == parent) {
-      ::execv(program, arguments.data());
+      ::execv(thisProgram, arguments.data());
     }
     ::_exit(1);
   }

@@ -25,7 +25,7 @@ constexpr std::array<KeyOfVariable, 5> keysOfVariables{{{"NCCL_IB_GID_INDEX", "g
 
 // NCCL copies a value from the file into 1024 bytes, with the final zero, and cuts the rest
 // (setEnvFile in src/misc/param.cc).
-constexpr std::size_t longestValue = 1023;
+constexpr std::size_t longestName = 1023;
 
 // Variables that differ in no more letters than this (NCCL_IB_TC and NCCL_IB_SL) are listed in the
 // schema either both or not at all.
@@ -69,9 +69,9 @@ std::optional<Refusal> refusalOf(const Node& block, const std::string& variable)
 }
 
 std::optional<Refusal> refusalOfValue(const std::string& value) {
-  if (value.size() > longestValue) {
+  if (value.size() > longestName) {
     return Refusal{"the value has " + std::to_string(value.size()) + " bytes; NCCL reads " +
-                       std::to_string(longestValue),
+                       std::to_string(longestName),
                    "shorten it"};
   }
   if (value.starts_with(' ') || value.ends_with(' ')) {

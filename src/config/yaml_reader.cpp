@@ -80,7 +80,7 @@ class TreeBuilder : public YAML::EventHandler {
 constexpr std::size_t deepest = 16;
 constexpr std::size_t mostValues = 20000;
 // std::regex recurses once per character; NCCL's longest setting has 1,023 characters.
-constexpr std::size_t longestValue = 1024;
+constexpr std::size_t longestScalar = 1024;
 
 void TreeBuilder::OnDocumentStart(const YAML::Mark& mark) {
   // To yaml-cpp, content indented less than the document's first line also begins a new document.
@@ -227,8 +227,8 @@ void TreeBuilder::checkScalar(Node& node, const YAML::Mark& mark) {
     problems_.refuse(node, "the quotation mark is never closed");
     throw StopReading();  // the rest of the file was read as part of this value
   }
-  if (node.text.size() > longestValue) {
-    problems_.refuse(node, "expected at most " + std::to_string(longestValue) +
+  if (node.text.size() > longestScalar) {
+    problems_.refuse(node, "expected at most " + std::to_string(longestScalar) +
                                " bytes in one value, found " + std::to_string(node.text.size()));
     node.text.clear();
   }

@@ -163,7 +163,7 @@ void checkAcs(const View& view, Results& results) {
   }
 }
 
-constexpr std::array checks{
+constexpr std::array acsTable{
     Check{
         "ats",
         "below one switch, only requests translated by ATS can go from the NIC straight to the GPU",
@@ -176,6 +176,6 @@ constexpr std::array checks{
 
 }  // namespace
 
-std::span<const Check> acsChecks() { return checks; }
+std::span<const Check> acsChecks() { return acsTable; }
 
 }  // namespace vfpass::doctor

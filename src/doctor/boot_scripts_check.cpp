@@ -26,16 +26,16 @@ struct BootFile {
 };
 
 /// Directories whose files are merged: one in an earlier directory hides the same name in others.
-struct Family {
+struct FileFamily {
   BootLanguage language;
   const char* name;  ///< below etc, run, usr/local/lib, usr/lib and lib
   const char* suffix;
 };
 
-constexpr std::array families{Family{BootLanguage::udev, "udev/rules.d", ".rules"},
-                              Family{BootLanguage::tmpfiles, "tmpfiles.d", ".conf"},
-                              Family{BootLanguage::modprobe, "modprobe.d", ".conf"},
-                              Family{BootLanguage::unit, "systemd/system", ""}};
+constexpr std::array families{FileFamily{BootLanguage::udev, "udev/rules.d", ".rules"},
+                              FileFamily{BootLanguage::tmpfiles, "tmpfiles.d", ".conf"},
+                              FileFamily{BootLanguage::modprobe, "modprobe.d", ".conf"},
+                              FileFamily{BootLanguage::unit, "systemd/system", ""}};
 constexpr std::array places{"etc/", "run/", "usr/local/lib/", "usr/lib/", "lib/"};
 
 constexpr std::array scriptFolders{"etc/cron.d",
@@ -110,7 +110,7 @@ bool isAlias(const host::Root& root, const std::string& path) {
   return std::ranges::any_of(targets, [&](const char* each) { return target.ends_with(each); });
 }
 
-void addFamily(const host::Root& root, const Family& family, std::vector<BootFile>& files) {
+void addFamily(const host::Root& root, const FileFamily& family, std::vector<BootFile>& files) {
   std::set<std::string> names;
   for (const std::string place : places) {
     if (place == "lib/" && isAlias(root, "lib")) {
@@ -138,7 +138,7 @@ void addFamily(const host::Root& root, const Family& family, std::vector<BootFil
 /// (systemd.unit(5), udev(7), tmpfiles.d(5), modprobe.d(5)) are left out.
 std::vector<BootFile> bootFiles(const host::Root& root) {
   std::vector<BootFile> files;
-  for (const Family& family : families) {
+  for (const FileFamily& family : families) {
     addFamily(root, family, files);
   }
   for (const std::string& name : root.list("etc/sysfs.d")) {
@@ -167,7 +167,7 @@ std::vector<BootFile> bootFiles(const host::Root& root) {
   return files;
 }
 
-constexpr std::size_t fileLimit = 65536;
+constexpr std::size_t scriptLimit = 65536;
 constexpr std::size_t scriptLimit = 4096;  // started scripts that are examined
 constexpr unsigned depthLimit = 4;         // a script that a script starts, and so on
 
@@ -236,7 +236,7 @@ class Scan {
 
  private:
   void examine(const BootFile& file, const std::string& starter, unsigned depth) {
-    const auto text = readFile(root_, file.path, fileLimit);
+    const auto text = readFile(root_, file.path, scriptLimit);
     if (!text || text->find('\0') != std::string::npos) {
       return;
     }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,6 +15,9 @@
 #include "view.hpp"
 
 namespace vfpass::doctor {
+
+inline constexpr std::uint64_t mebibyte = 1ULL << 20U;
+inline constexpr std::uint64_t gibibyte = 1ULL << 30U;
 
 /// Collects the findings of one check under its key.
 class Results {

@@ -213,7 +213,7 @@ void checkNetplan(const View& view, Results& results) {
   }
 }
 
-constexpr std::array checks{
+constexpr std::array competingManagerTable{
     Check{"networkmanager-sriov", "it resets the VF count whenever it activates the PF", always,
           checkNetworkManager},
     Check{"networkmanager-dhcp", "it runs DHCP on VFs that are reserved for guests",
@@ -227,6 +227,6 @@ constexpr std::array checks{
 
 }  // namespace
 
-std::span<const Check> competingManagerChecks() { return checks; }
+std::span<const Check> competingManagerChecks() { return competingManagerTable; }
 
 }  // namespace vfpass::doctor

@@ -294,7 +294,7 @@ std::string withoutAts(const View& view) {
   return reason.empty() ? withoutRail(view) : reason;
 }
 
-constexpr std::array checks{
+constexpr std::array cpuIommuTable{
     Check{"cpu-virtualization", "without it guests run emulated and VFIO does not work", unlessX86,
           checkVirtualization},
     Check{"kvm", "QEMU needs it for hardware virtualization", unlessX86, checkKvm},
@@ -319,6 +319,6 @@ std::optional<bool> isAloneInGroup(const View& view, std::size_t number) {
              : std::nullopt;
 }
 
-std::span<const Check> cpuIommuChecks() { return checks; }
+std::span<const Check> cpuIommuChecks() { return cpuIommuTable; }
 
 }  // namespace vfpass::doctor

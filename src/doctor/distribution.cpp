@@ -26,7 +26,7 @@ constexpr std::array known{
     KnownName{"centos", Family::redHat}, KnownName{"suse", Family::suse},
     KnownName{"sles", Family::suse},     KnownName{"opensuse", Family::suse}};
 
-std::vector<std::string> wordsOf(std::string_view text) {
+std::vector<std::string> unquotedWords(std::string_view text) {
   std::vector<std::string> words;
   std::string word;
   for (const char each : text) {
@@ -49,7 +49,7 @@ std::vector<std::string> releaseLines(const View& view) {
 std::string idOf(const View& view) {
   for (const std::string& line : releaseLines(view)) {
     if (line.starts_with("ID=")) {
-      return wordsOf(line.substr(3)).front();
+      return unquotedWords(line.substr(3)).front();
     }
   }
   return {};
@@ -64,7 +64,7 @@ Family familyOf(const View& view) {
   std::vector<std::string> names{idOf(view)};
   for (const std::string& line : releaseLines(view)) {
     if (line.starts_with("ID_LIKE=")) {
-      std::ranges::copy(wordsOf(line.substr(8)), std::back_inserter(names));
+      std::ranges::copy(unquotedWords(line.substr(8)), std::back_inserter(names));
     }
   }
   for (const std::string& name : names) {

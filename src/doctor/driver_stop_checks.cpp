@@ -110,12 +110,12 @@ void checkStop(const View& view, Results& results) {
                            std::string(dropIn) + " && systemctl daemon-reload");
 }
 
-constexpr std::array checks{
+constexpr std::array driverStopTable{
     Check{"driver-stop", "unloading the driver takes the VFs away from running VMs, or hangs",
           withoutOpenibd, checkStop}};
 
 }  // namespace
 
-std::span<const Check> driverStopChecks() { return checks; }
+std::span<const Check> driverStopChecks() { return driverStopTable; }
 
 }  // namespace vfpass::doctor

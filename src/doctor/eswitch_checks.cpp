@@ -177,7 +177,7 @@ void checkMode(const View& view, Results& results) {
   }
 }
 
-constexpr std::array checks{
+constexpr std::array eswitchTable{
     Check{"dpu-mode",
           "in DPU mode the card's own processor manages the VFs: the host can neither set their "
           "attributes nor create representors, and they reach the wire only by rules on the card",
@@ -206,6 +206,6 @@ std::optional<std::string> eswitchModeOf(const View& view, const Device& pf) {
       });
 }
 
-std::span<const Check> eswitchChecks() { return checks; }
+std::span<const Check> eswitchChecks() { return eswitchTable; }
 
 }  // namespace vfpass::doctor

@@ -149,7 +149,7 @@ std::string notQueried(const View& view) {
   return cards(view).empty() ? "no ConnectX card" : "";
 }
 
-constexpr std::array checks{
+constexpr std::array firmwareTable{
     Check{"other-nics", "some checks are about the firmware and driver of a ConnectX-4 or later",
           withoutPf, checkOtherNics},
     Check{"firmware-settings", "changed settings take effect only after a power cycle", notQueried,
@@ -185,6 +185,6 @@ FirmwareSettings firmwareSettingsOf(const View& view, const Device& function) {
   return {};
 }
 
-std::span<const Check> firmwareChecks() { return checks; }
+std::span<const Check> firmwareChecks() { return firmwareTable; }
 
 }  // namespace vfpass::doctor

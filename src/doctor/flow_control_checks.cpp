@@ -125,11 +125,11 @@ void checkFlowControl(const View& view, Results& results) {
   }
 }
 
-constexpr std::array checks{
+constexpr std::array flowControlTable{
     Check{"flow-control", "dropped frames slow RoCE down severely", withoutRoce, checkFlowControl}};
 
 }  // namespace
 
-std::span<const Check> flowControlChecks() { return checks; }
+std::span<const Check> flowControlChecks() { return flowControlTable; }
 
 }  // namespace vfpass::doctor

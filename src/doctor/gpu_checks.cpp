@@ -11,8 +11,6 @@
 namespace vfpass::doctor {
 namespace {
 
-constexpr std::uint64_t mebibyte = 1024ULL * 1024;
-constexpr std::uint64_t gibibyte = 1024 * mebibyte;
 // The usual size before Resizable BAR, and of some data centre GPUs for good (Tesla T4).
 constexpr std::uint64_t smallBar = 256 * mebibyte;
 constexpr std::size_t barCount = 6;
@@ -270,7 +268,7 @@ void checkNvlink(const View& view, Results& results) {
   }
 }
 
-constexpr std::array checks{
+constexpr std::array gpuTable{
     Check{"gpu-bar", "NICs reach GPU memory through this BAR, in the guest too", withoutGpu,
           checkBars},
     Check{"gpu-driver", "unbinding hangs while a process has the GPU open", withoutGpu,
@@ -297,6 +295,6 @@ std::string withoutNvidiaGpu(const View& view) {
                                       "by dma-buf, without nvidia_peermem";
 }
 
-std::span<const Check> gpuChecks() { return checks; }
+std::span<const Check> gpuChecks() { return gpuTable; }
 
 }  // namespace vfpass::doctor

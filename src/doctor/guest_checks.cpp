@@ -9,8 +9,6 @@ namespace vfpass::doctor {
 namespace {
 
 constexpr std::uint64_t kibibyte = 1024;
-constexpr std::uint64_t mebibyte = 1024 * kibibyte;
-constexpr std::uint64_t gibibyte = 1024 * mebibyte;
 constexpr unsigned resourceCapability = 24;  // CAP_SYS_RESOURCE
 constexpr std::uint64_t maxGuestMemory = 1ULL << 52U;
 
@@ -143,7 +141,7 @@ void checkNcclTopology(const View& view, Results& results) {
   }
 }
 
-constexpr std::array checks{
+constexpr std::array guestTable{
     Check{"memory-lock", "VFIO pins all of a guest's memory", always, checkDaemonLimit},
     Check{"guest-memory-lock", "a domain fails to start if VFIO may not pin all of its memory",
           withoutGuest, checkGuestLimit},
@@ -156,6 +154,6 @@ constexpr std::array checks{
 
 }  // namespace
 
-std::span<const Check> guestChecks() { return checks; }
+std::span<const Check> guestChecks() { return guestTable; }
 
 }  // namespace vfpass::doctor

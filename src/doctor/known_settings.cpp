@@ -22,7 +22,7 @@ Setting settingIn(std::string_view line) {
 }
 
 // Lines that end in a backslash go on in the next one (systemd.syntax(7)).
-std::vector<std::string> logicalLines(std::string_view text) {
+std::vector<std::string> continuedLines(std::string_view text) {
   std::vector<std::string> lines;
   bool goesOn = false;
   for (const std::string& line : splitLines(text)) {
@@ -61,7 +61,7 @@ std::string IniSection::value(std::string_view key) const {
 
 std::vector<IniSection> readIni(std::string_view text) {
   std::vector<IniSection> sections(1);
-  for (const std::string& line : logicalLines(text)) {
+  for (const std::string& line : continuedLines(text)) {
     if (line.starts_with('[') && line.ends_with(']')) {
       sections.push_back({line.substr(1, line.size() - 2), {}});
     } else if (!line.empty()) {

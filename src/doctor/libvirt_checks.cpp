@@ -269,7 +269,7 @@ std::string withoutHook(const View& view) {
   return view.root().linkTarget(hookLink) ? "" : "no hook: see hook";
 }
 
-constexpr std::array checks{
+constexpr std::array libvirtTable{
     Check{"libvirt", "it runs the guests", always, checkDaemon},
     Check{"hook", "without it a domain finds no VFs when it starts after a reboot", always,
           checkHook},
@@ -288,7 +288,7 @@ constexpr std::array checks{
 
 }  // namespace
 
-std::span<const Check> libvirtChecks() { return checks; }
+std::span<const Check> libvirtChecks() { return libvirtTable; }
 
 bool isHookInstalled(const host::Root& root) {
   const auto target = root.linkTarget(hookLink);

@@ -226,7 +226,7 @@ void checkSignatures(const View& view, Results& results) {
   }
 }
 
-constexpr std::array checks{
+constexpr std::array moduleTable{
     Check{"driver-order", "nvidia_peermem must be built after the OFED that it links to",
           withoutPeerMemory, checkDriverOrder},
     Check{"module-signatures", "the kernel refuses unsigned modules while Secure Boot is on",
@@ -234,6 +234,6 @@ constexpr std::array checks{
 
 }  // namespace
 
-std::span<const Check> moduleChecks() { return checks; }
+std::span<const Check> moduleChecks() { return moduleTable; }
 
 }  // namespace vfpass::doctor

@@ -116,7 +116,7 @@ void checkLinks(const View& view, Results& results) {
   }
 }
 
-constexpr std::array checks{
+constexpr std::array pcieLinkTable{
     Check{"pcie-link", "a slow or narrow link limits every transfer of the device", withoutDevice,
           checkLinks},
     Check{"kernel-log", "some faults of a device are only in the kernel's log", withoutDevice,
@@ -124,6 +124,6 @@ constexpr std::array checks{
 
 }  // namespace
 
-std::span<const Check> pcieLinkChecks() { return checks; }
+std::span<const Check> pcieLinkChecks() { return pcieLinkTable; }
 
 }  // namespace vfpass::doctor

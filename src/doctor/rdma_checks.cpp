@@ -298,7 +298,7 @@ void checkArp(const View& view, Results& results) {
   }
 }
 
-constexpr std::array checks{
+constexpr std::array rdmaTable{
     Check{"ofed", "modules of different releases do not load together", withoutMlx5, checkOfed},
     Check{"pf-netdev", "the kernel sets a VF's attributes only through its PF's netdev", withoutVfs,
           checkNetdev},
@@ -344,6 +344,6 @@ std::vector<std::size_t> usedPfs(const View& view) {
   return {ofRails.begin(), ofRails.end()};
 }
 
-std::span<const Check> rdmaChecks() { return checks; }
+std::span<const Check> rdmaChecks() { return rdmaTable; }
 
 }  // namespace vfpass::doctor

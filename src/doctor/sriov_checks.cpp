@@ -246,7 +246,7 @@ void checkEscapes(const View& view, Results& results) {
   }
 }
 
-constexpr std::array checks{
+constexpr std::array sriovTable{
     Check{"mapped-devices", "a mapping whose devices are missing cannot be attached",
           withoutMapping, checkMappedDevices},
     Check{"sriov-firmware", "without it there are no VFs", withoutNic, checkFirmware},
@@ -273,6 +273,6 @@ unsigned wantedVfs(const View& view, const PciAddress& pf) {
   return std::max(mapped, policy == view.requirements().vfCounts.end() ? 0U : policy->second);
 }
 
-std::span<const Check> sriovChecks() { return checks; }
+std::span<const Check> sriovChecks() { return sriovTable; }
 
 }  // namespace vfpass::doctor

@@ -170,9 +170,9 @@ std::string nameOf(const Lease& lease) {
 }
 
 /// The elements of one domain XML, indexed once: a domain can have thousands.
-class Elements {
+class DeviceElements {
  public:
-  explicit Elements(std::string_view xml) : document_(xml) {
+  explicit DeviceElements(std::string_view xml) : document_(xml) {
     for (const auto device : document_.devices()) {
       if (const auto alias = aliasOf(device); isOurAlias(alias)) {
         ours_.emplace(alias, device);
@@ -235,7 +235,7 @@ void append(const std::string& subject, const Lines& found, Lines& lines) {
                          [&](const std::string& line) { return subject + ": " + line; });
 }
 
-Lines differencesOfDevices(const Elements& elements, const std::vector<Lease>& leases) {
+Lines differencesOfDevices(const DeviceElements& elements, const std::vector<Lease>& leases) {
   Lines lines;
   for (const auto& lease : leases) {
     append(nameOf(lease), elements.differencesOf(lease), lines);
@@ -247,7 +247,7 @@ Lines differencesOfDevices(const Elements& elements, const std::vector<Lease>& l
 
 std::vector<std::string> runningDifferences(std::string_view liveXml,
                                             const std::vector<Lease>& leases) {
-  const Elements elements(liveXml);
+  const DeviceElements elements(liveXml);
   std::vector<Lease> placed = leases;
   for (auto& lease : placed) {
     lease.guest.address = elements.addressOf(lease).value_or(lease.guest.address);
@@ -257,7 +257,7 @@ std::vector<std::string> runningDifferences(std::string_view liveXml,
 
 std::vector<std::string> elementDifferences(std::string_view xml,
                                             const std::vector<Lease>& leases) {
-  const Elements elements(xml);
+  const DeviceElements elements(xml);
   Lines lines = differencesOfDevices(elements, leases);
   std::set<std::string, std::less<>> aliases;
   const auto check = [&](const std::string& alias, const auto& matches) {

@@ -186,7 +186,7 @@ std::optional<PciAddress> rootBusPlace(const QemuDevice& device) {
 namespace {
 
 constexpr unsigned firstIndex = 256;
-constexpr unsigned highestBus = 0xff;
+constexpr unsigned lastBus = 0xff;
 // For a bridge without an address: QEMU chooses a slot that is free. This one is always taken.
 constexpr PciAddress takenSlot{0, 0, 0x1f, 0};
 
@@ -225,7 +225,7 @@ std::optional<unsigned> chassisOf(const QemuDevice& device) {
   const std::string slot = device.property("slot");
   const auto chassis = numberIn(device.property("chassis"));
   const bool canCollide = isBridge(device) && (slot.empty() || numberIn(slot) == 0U);
-  return canCollide && chassis && *chassis <= highestBus
+  return canCollide && chassis && *chassis <= lastBus
              ? std::optional(static_cast<unsigned>(*chassis))
              : std::nullopt;
 }
@@ -285,7 +285,7 @@ void addToMachine(const QemuArguments& arguments, GuestMachine& machine) {
   }
   for (const auto& [expander, count] : buses.needed) {
     const auto first = numberIn(expander->property("bus_nr"));
-    for (unsigned number = 0; first && number < count && *first + number <= highestBus; ++number) {
+    for (unsigned number = 0; first && number < count && *first + number <= lastBus; ++number) {
       addController(std::nullopt, static_cast<unsigned>(*first) + number);
     }
   }

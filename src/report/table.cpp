@@ -12,7 +12,7 @@ namespace vfpass::report {
 namespace {
 
 // Not libsmartcols: in the locale `C` it writes `é` as `\xc3\xa9`.
-constexpr std::size_t gap = 2;
+constexpr std::size_t columnGap = 2;
 
 // Width on a terminal: counts every byte of UTF-8 except continuation bytes. Wide characters are
 // rare in names of devices and domains; they only shift the text to their right.
@@ -84,7 +84,7 @@ void Table::write(std::ostream& out, const Style& style) const {
         out << std::string(pending, ' ') << tinted(cell.text, cell.tint, style);
         pending = 0;
       }
-      pending += widths[column] - width(cell.text) + gap;
+      pending += widths[column] - width(cell.text) + columnGap;
     }
     out << '\n';
   }

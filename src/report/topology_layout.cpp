@@ -7,7 +7,7 @@ namespace {
 
 constexpr int widest = 1240;  // maximum width of a row of boxes
 constexpr int railGap = 76;   // between GPUs and NICs
-constexpr int gap = 14;
+constexpr int nodeGap = 14;
 
 class Layout {
  public:
@@ -38,7 +38,7 @@ class Layout {
       }
       node.place.width = flow.right() - pictureMargin + boxPadding;
       node.place.height = flow.bottom() - bottom + boxPadding;
-      bottom = node.place.y + node.place.height + gap;
+      bottom = node.place.y + node.place.height + nodeGap;
       layout_.nodes.push_back(std::move(node));
     }
     finish(bottom);
@@ -53,11 +53,11 @@ class Layout {
     [[nodiscard]] bool fits(int width) const {
       return next_.x == start_.x || next_.x + width <= start_.x + widest;
     }
-    void newRow() { next_ = {start_.x, bottom_ + gap}; }
+    void newRow() { next_ = {start_.x, bottom_ + nodeGap}; }
     void take(const Rectangle& place) {
       right_ = std::max(right_, place.x + place.width);
       bottom_ = std::max(bottom_, place.y + place.height);
-      next_.x = place.x + place.width + gap;
+      next_.x = place.x + place.width + nodeGap;
     }
     [[nodiscard]] int right() const { return right_; }
     [[nodiscard]] int bottom() const { return bottom_; }
@@ -130,7 +130,7 @@ class Layout {
         }
       }
       bottom = at.y + height;
-      at.y = bottom + gap;
+      at.y = bottom + nodeGap;
     }
     return bottom;
   }
@@ -152,7 +152,7 @@ class Layout {
       left.erase(half, left.end());
     }
     const bool both = !left.empty() && !right.empty();
-    const int shift = both ? deviceWidth + (rails ? railGap : gap) : 0;
+    const int shift = both ? deviceWidth + (rails ? railGap : nodeGap) : 0;
     const int bottom = placeRows(left, right, at, shift);
     return {at.x, at.y, devices.empty() ? 0 : shift + deviceWidth, bottom - at.y};
   }
@@ -167,7 +167,7 @@ class Layout {
     int right = inside.x + devices.width;
     int bottom = inside.y + devices.height;
     if (!branch.branches.empty()) {
-      Flow flow({inside.x, branch.devices.empty() ? inside.y : bottom + gap});
+      Flow flow({inside.x, branch.devices.empty() ? inside.y : bottom + nodeGap});
       for (const topology::Branch& inner : branch.branches) {
         placed.inner.push_back(placeBranch(inner, bridge, flow.next()));
         placeInFlow(flow, placed.inner.back(), inner, bridge);

@@ -10,7 +10,7 @@
 namespace vfpass::report {
 namespace {
 
-constexpr std::string_view style =
+constexpr std::string_view svgStyle =
     "text{font-family:Inter,'Helvetica Neue',Helvetica,Arial,'DejaVu Sans',sans-serif;fill:#1f2933}"
     ".title{font-size:22px;font-weight:600}.sub{font-size:13px;fill:#616e7c}"
     ".node{fill:#f5f7fa;stroke:#cbd2d9}.nodename{font-size:13px;font-weight:600;fill:#3e4c59}"
@@ -90,7 +90,7 @@ class Picture {
   /// `parent` and `left`: the document, or the enclosing picture and the position in it.
   void draw(pugi::xml_node parent, int left = 0) {
     svg_ = SvgWriter(parent);
-    svg_.begin(width(), height(), title_, style, left);
+    svg_.begin(width(), height(), title_, svgStyle, left);
     svg_.rectangle({0, 0, width(), height()}, 0, "page", "#ffffff");
     drawHeading();
     for (const PlacedNode& node : layout_.nodes) {
@@ -401,7 +401,7 @@ void writeTopologySvg(std::ostream& out, const TopologyReport& host, const Topol
   pugi::xml_document document;
   SvgWriter both(document);
   both.begin(first.width() + second.width(), std::max(first.height(), second.height()),
-             std::string(hostTitle) + " on the host and " + guestTitle, style);
+             std::string(hostTitle) + " on the host and " + guestTitle, svgStyle);
   first.draw(both.current());
   second.draw(both.current(), first.width());
   writeSvg(out, document);

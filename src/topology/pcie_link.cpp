@@ -65,7 +65,7 @@ bool isSynthetic(const Topology& topology, std::size_t function, const PcieLink&
           possible.speed * twoGenerations <= below);
 }
 
-double shareOf(unsigned now, unsigned possible) {
+double fractionOf(unsigned now, unsigned possible) {
   return possible == 0 ? 1 : std::min(1.0, static_cast<double>(now) / possible);
 }
 
@@ -119,8 +119,8 @@ void judge(const Topology& topology, Link& link) {
   if (!isKnown(link.now)) {
     return;
   }
-  const double width = shareOf(link.now.width, link.possible.width);
-  const double speed = shareOf(link.now.speed, link.possible.speed);
+  const double width = fractionOf(link.now.width, link.possible.width);
+  const double speed = fractionOf(link.now.speed, link.possible.speed);
   const bool isGpu = topology.functions[link.function].role == FunctionRole::gpu ||
                      isSwitchOfGpu(topology, link.function);
   link.share = isGpu ? width : width * speed;

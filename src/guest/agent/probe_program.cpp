@@ -25,7 +25,7 @@ constexpr std::array installedProbes = {"/usr/libexec/vfpass/vfpass-probe",
 
 // Variable data is passed as arguments, so that the shell never interprets it. Through a shell, a
 // missing or non-executable file is an exit code, not an error of the agent.
-constexpr const char* runScript = R"(exec "$0" "$@")";
+constexpr const char* execScript = R"(exec "$0" "$@")";
 // $0: the probe, $1: its SHA-256, or empty for a probe that the guest's administrator installed,
 // $2: `hello`.
 constexpr const char* helloScript = R"sh(
@@ -192,7 +192,7 @@ Json probeDocument(const PlacedProbe& probe, const ExecResult& result) {
 Json runProbe(Agent& agent, const PlacedProbe& probe, const std::vector<std::string>& arguments) {
   std::vector<std::string> all{probe.path};
   all.insert(all.end(), arguments.begin(), arguments.end());
-  return probeDocument(probe, runShell(agent, runScript, all));
+  return probeDocument(probe, runShell(agent, execScript, all));
 }
 
 ExchangeEnd::ExchangeEnd(Agent& agent, const PlacedProbe& probe, std::string folder,
@@ -204,7 +204,7 @@ ExchangeEnd::ExchangeEnd(Agent& agent, const PlacedProbe& probe, std::string fol
         "cannot create directory " + printable(folder_) + " in the guest: " + firstLine(made.err),
         "choose another directory that only root can write, with --guest-folder");
   }
-  arguments.insert(arguments.begin(), {"-c", runScript, probe.path});
+  arguments.insert(arguments.begin(), {"-c", execScript, probe.path});
   arguments.insert(arguments.end(), {"--folder", folder_});
   try {
     process_ = agent_.start("/bin/sh", arguments);

@@ -33,14 +33,6 @@ std::string temporaryOf(const std::string& path) {
   return path.substr(0, slash + 1) + "." + path.substr(slash + 1) + ".vfpass-new";
 }
 
-std::string octal(unsigned mode) {
-  std::string text;
-  for (int shift = 9; shift >= 0; shift -= 3) {
-    text += static_cast<char>('0' + (mode >> static_cast<unsigned>(shift) & 7U));
-  }
-  return text;
-}
-
 class Writer {
  public:
   Writer(const SetupTools& tools, const SetupPlan& plan) : tools_(tools), plan_(plan) {}

@@ -18,14 +18,6 @@ const SetupNetdev* findNetdev(const SetupView& view, const std::string& name) {
   return found == view.netdevs.end() ? nullptr : &*found;
 }
 
-std::string octal(unsigned mode) {
-  std::string text = "0";
-  for (int shift = 6; shift >= 0; shift -= 3) {
-    text += static_cast<char>('0' + (mode >> static_cast<unsigned>(shift) & 7U));
-  }
-  return text;
-}
-
 // Marks a missing final newline as diff does; otherwise no line would show that change.
 std::string lines(const FileState& file) {
   return file.content.empty() || file.content.ends_with('\n')
@@ -46,6 +38,14 @@ GuestFileChange describe(const SetupFile& file) {
 }
 
 }  // namespace
+
+std::string octal(unsigned mode) {
+  std::string text;
+  for (int shift = 9; shift >= 0; shift -= 3) {
+    text += static_cast<char>('0' + (mode >> static_cast<unsigned>(shift) & 7U));
+  }
+  return text;
+}
 
 NetdevState expectedState(const SetupPort& port, const NetdevState& now) {
   NetdevState wanted = port.after;

@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr const char* otherBuild = "check that both guests run the probe of this vfpass build";
+constexpr const char* otherBuilds = "check that both guests run the probe of this vfpass build";
 
 std::string withTenth(double value) {
   std::ostringstream text;
@@ -111,7 +111,7 @@ TogetherVerdict judgeTogether(const Transfer& transfer, std::future<PairReports>
     if (!verdict.run) {
       verdict.finding.outcome = Outcome::failed;
       verdict.finding.seen = "no sustained transfers in the report";
-      verdict.finding.remedy = otherBuild;
+      verdict.finding.remedy = otherBuilds;
       return verdict;
     }
     verdict.claimedBytes =

@@ -19,7 +19,7 @@ namespace {
 
 constexpr const char* perftests[] = {"ib_write_bw", "ib_read_bw", "ib_write_lat", "ib_read_lat"};
 constexpr const char* allReduceTest = "all_reduce_perf";
-constexpr std::uint64_t latencyBytes = 8;
+constexpr std::uint64_t perftestLatencyBytes = 8;
 
 // The names are passed as arguments.
 constexpr const char* findScript =
@@ -141,7 +141,7 @@ class Perftest {
         "-i",
         std::to_string(port_.number),
         "-s",
-        std::to_string(latency ? latencyBytes : run_.bytes),
+        std::to_string(latency ? perftestLatencyBytes : run_.bytes),
         "-n",
         std::to_string(std::clamp(run_.iterations, leastIterations, mostIterations)),
         "-F"};
@@ -181,9 +181,9 @@ class Perftest {
   }
 
   bool addLatency(const std::string& tool, const std::string& operation, const std::string& text) {
-    const auto latency = readPerftestLatency(text, latencyBytes);
+    const auto latency = readPerftestLatency(text, perftestLatencyBytes);
     if (latency) {
-      Figure figure = figureOf(tool, operation, latencyBytes);
+      Figure figure = figureOf(tool, operation, perftestLatencyBytes);
       figure.medianMicroseconds = latency->typicalMicroseconds;
       figure.tailMicroseconds = latency->tailMicroseconds;
       figures_.push_back(figure);

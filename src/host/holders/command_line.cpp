@@ -13,8 +13,8 @@
 namespace vfpass::host {
 namespace {
 
-constexpr std::size_t longest = std::size_t{64} << 10U;
-constexpr std::size_t longestName = 128;
+constexpr std::size_t longestCommandLine = std::size_t{64} << 10U;
+constexpr std::size_t longestOption = 128;
 constexpr std::chrono::milliseconds deadline{1000};
 
 // QEMU treats `-name X` as `-name guest=X`. A comma in a value is doubled.
@@ -24,7 +24,7 @@ std::string guestName(std::string_view option) {
     option.remove_prefix(key.size());
   }
   std::string name;
-  for (std::size_t i = 0; i < option.size() && name.size() < longestName; ++i) {
+  for (std::size_t i = 0; i < option.size() && name.size() < longestOption; ++i) {
     if (option[i] == ',') {
       if (i + 1 == option.size() || option[i + 1] != ',') {
         break;
@@ -41,7 +41,7 @@ std::string guestName(std::string_view option) {
 std::string readCommandLine(const Root& root, const std::string& process) {
   const std::string path = "proc/" + process + "/cmdline";
   if (!root.isLive()) {
-    return root.readText(path, longest).value_or("");
+    return root.readText(path, longestCommandLine).value_or("");
   }
   const FileDescriptor file = root.open(path, O_RDONLY | O_CLOEXEC);
   if (!file) {
@@ -49,7 +49,7 @@ std::string readCommandLine(const Root& root, const std::string& process) {
   }
   const auto copy = [&file](int pipe) {
     std::array<char, 4096> buffer{};
-    std::size_t left = longest;
+    std::size_t left = longestCommandLine;
     ssize_t length = 0;
     while (left > 0 &&
            (length = ::read(file.get(), buffer.data(), std::min(left, buffer.size()))) > 0) {

@@ -13,9 +13,9 @@
 namespace vfpass::host {
 namespace {
 
-constexpr std::size_t useLimit = 8;     // per function
-constexpr unsigned nvidiaMajor = 195;   // NV_MAJOR_DEVICE_NUMBER of NVIDIA's driver
-constexpr unsigned firstControl = 254;  // minors of /dev/nvidia-modeset and /dev/nvidiactl
+constexpr std::size_t usesPerFunction = 8;  // per function
+constexpr unsigned nvidiaMajor = 195;       // NV_MAJOR_DEVICE_NUMBER of NVIDIA's driver
+constexpr unsigned firstControl = 254;      // minors of /dev/nvidia-modeset and /dev/nvidiactl
 constexpr std::string_view gpuFile = "/dev/nvidia";
 constexpr std::string_view switchName = "nvidia-nvswitch";  // in /proc/devices
 constexpr std::string_view switchFile = "/dev/nvidia-nvswitch";
@@ -139,7 +139,7 @@ std::vector<DeviceFileUse> deviceFileUses(const Root& root,
     std::set<PciAddress> seen;
     for (const OpenFile& file : process.files) {
       for (const PciAddress& function : files.functionsOf(file)) {
-        if (seen.insert(function).second && counts[function]++ < useLimit) {
+        if (seen.insert(function).second && counts[function]++ < usesPerFunction) {
           uses.push_back({function, &process, file.target});
         }
       }

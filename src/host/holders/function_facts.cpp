@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uint32_t networkClass = 0x02;
 constexpr std::size_t deviceLimit = 16;
-constexpr std::size_t longestName = 64;
+constexpr std::size_t longestDeviceName = 64;
 
 bool isName(const std::string& text) {
   return !text.empty() && text != "." && text != ".." && text.find('/') == std::string::npos;
@@ -39,7 +39,7 @@ void addMembers(const Root& root, const PciAddress& address, const std::string& 
                 const std::string& what, std::vector<std::string>& devices) {
   for (const std::string& name : root.list("sys/bus/" + bus + "/devices")) {
     if (devices.size() < deviceLimit && functionOfDevice(root, bus, name) == address) {
-      devices.push_back(what + " " + printable(name.substr(0, longestName)));
+      devices.push_back(what + " " + printable(name.substr(0, longestDeviceName)));
     }
   }
 }

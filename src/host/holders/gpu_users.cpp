@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t idLength = 64;  // a SHA-256 hash in hexadecimal
 constexpr std::size_t shownLength = 12;
-constexpr std::size_t longestName = 64;
+constexpr std::size_t longestContainerName = 64;
 
 struct Prefix {
   std::string_view text;
@@ -55,7 +55,7 @@ std::optional<Container> below(std::string_view parent, std::string_view group) 
   constexpr std::string_view payload = "lxc.payload.";
   if (group.starts_with(payload) || parent == "lxc") {
     const auto name = parent == "lxc" ? group : group.substr(payload.size());
-    return Container{"LXC", printable(std::string(name.substr(0, longestName)))};
+    return Container{"LXC", printable(std::string(name.substr(0, longestContainerName)))};
   }
   for (const auto& [text, runtime] : parents) {
     if (parent.starts_with(text) && isId(group)) {
@@ -159,10 +159,10 @@ const KnownUser* knownUser(const std::string& name) {
   return found == known.end() ? nullptr : &*found;
 }
 
-constexpr std::size_t longest = std::size_t{64} << 10U;
+constexpr std::size_t longestCgroup = std::size_t{64} << 10U;
 
 std::string cgroupsOf(const Root& root, const Process& process) {
-  return root.readText("proc/" + process.id + "/cgroup", longest).value_or("");
+  return root.readText("proc/" + process.id + "/cgroup", longestCgroup).value_or("");
 }
 
 // A QEMU that renders for a guest's display on the host's GPU.

@@ -111,14 +111,14 @@ std::optional<std::uint64_t> namespaceInode(std::string_view link, std::string_v
 
 namespace {
 
-constexpr std::size_t longestName = 64;
+constexpr std::size_t longestComm = 64;
 constexpr std::size_t firstLimit = 256;  // descriptors of a table in the first round
 // The kernel's PROC_PID_INIT_INO. In any other PID namespace only some processes are visible.
 constexpr std::string_view firstPidNamespace = "pid:[4026531836]";
 
 void readIdentity(const Root& root, Process& process) {
   const std::string directory = "proc/" + process.id;
-  process.name = printable(root.readText(directory + "/comm", longestName).value_or("a process"));
+  process.name = printable(root.readText(directory + "/comm", longestComm).value_or("a process"));
   const Namespaces main = readNamespaces(root, process.id);
   process.networkNamespace = main.network;
   process.mountNamespace = main.mount;

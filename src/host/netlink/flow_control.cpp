@@ -11,7 +11,7 @@
 namespace vfpass::host {
 namespace {
 
-constexpr int headBytes = static_cast<int>(sizeof(dcbmsg));
+constexpr int dcbHeadBytes = static_cast<int>(sizeof(dcbmsg));
 
 bool mapsDscp(nlattr* table) {
   nlattr* entry = nullptr;
@@ -40,10 +40,10 @@ std::optional<FlowControl> parseDcbReply(std::string_view bytes, const std::stri
   ReceivedMessage received(bytes);
   nlmsghdr* header = received.header(sizeof(dcbmsg));
   if (header == nullptr || header->nlmsg_type != RTM_GETDCB ||
-      !isText(nlmsg_find_attr(header, headBytes, DCB_ATTR_IFNAME), netdev)) {
+      !isText(nlmsg_find_attr(header, dcbHeadBytes, DCB_ATTR_IFNAME), netdev)) {
     return std::nullopt;
   }
-  nlattr* ieee = nlmsg_find_attr(header, headBytes, DCB_ATTR_IEEE);
+  nlattr* ieee = nlmsg_find_attr(header, dcbHeadBytes, DCB_ATTR_IEEE);
   const auto settings = numberOf<ieee_pfc>(findNested(ieee, DCB_ATTR_IEEE_PFC));
   if (!settings) {
     return std::nullopt;

@@ -68,7 +68,7 @@ std::optional<LinkSettings> parseLinkSettings(std::string_view bytes, int interf
 
 namespace {
 
-constexpr int headBytes = static_cast<int>(NLMSG_ALIGN(sizeof(genlmsghdr)));
+constexpr int genericHeadBytes = static_cast<int>(NLMSG_ALIGN(sizeof(genlmsghdr)));
 
 NetlinkMessage startGeneric(int family, int flags, std::uint8_t command) {
   NetlinkMessage message = newMessage();
@@ -85,7 +85,9 @@ NetlinkMessage startDevlink(std::uint16_t family, int flags, std::uint8_t comman
   return message;
 }
 
-nlattr* attributeOf(nlmsghdr* header, int type) { return nlmsg_find_attr(header, headBytes, type); }
+nlattr* attributeOf(nlmsghdr* header, int type) {
+  return nlmsg_find_attr(header, genericHeadBytes, type);
+}
 
 std::string devlinkFamilyQuery() {
   const auto message = startGeneric(GENL_ID_CTRL, 0, CTRL_CMD_GETFAMILY);
@@ -137,7 +139,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-std::string remedyFor(int error) {
+std::string linkRemedy(int error) {
   if (error == EPERM || error == EACCES) {
     return "run as root, outside a container";
   }
@@ -169,7 +171,7 @@ LinkSettings readLink(const NetdevHandle& netdev, milliseconds deadline) {
 
 void setMtu(const NetdevHandle& netdev, unsigned mtu, milliseconds deadline) {
   const ExchangePurpose purpose{netdev.name, "setting the MTU to " + std::to_string(mtu)};
-  requireChange(NETLINK_ROUTE, mtuChange(netdev.index, mtu), purpose, deadline, remedyFor);
+  requireChange(NETLINK_ROUTE, mtuChange(netdev.index, mtu), purpose, deadline, linkRemedy);
   const unsigned found = readLink(netdev, deadline).mtu;
   if (found != mtu) {
     throwNoEffect(purpose, std::to_string(found));
@@ -178,7 +180,7 @@ void setMtu(const NetdevHandle& netdev, unsigned mtu, milliseconds deadline) {
 
 void setUp(const NetdevHandle& netdev, bool up, milliseconds deadline) {
   const ExchangePurpose purpose{netdev.name, up ? "bringing the link up" : "taking the link down"};
-  requireChange(NETLINK_ROUTE, upChange(netdev.index, up), purpose, deadline, remedyFor);
+  requireChange(NETLINK_ROUTE, upChange(netdev.index, up), purpose, deadline, linkRemedy);
   if (readLink(netdev, deadline).up != up) {
     throwNoEffect(purpose, up ? "down" : "up");
   }
@@ -230,7 +232,7 @@ void setEswitchMode(const PciAddress& pf, EswitchMode mode, milliseconds deadlin
                 "load a driver that supports it, or remove `embedded-switch-mode` from host.yaml");
   }
   requireChange(NETLINK_GENERIC, eswitchChange(*family, pf, mode),
-                {purpose.object, purpose.verb, pf}, deadline, remedyFor);
+                {purpose.object, purpose.verb, pf}, deadline, linkRemedy);
   const auto found = readEswitchMode(pf, deadline);
   if (found != mode) {
     throwNoEffect(purpose, found ? std::string(toString(*found)) : "not observable");

@@ -136,14 +136,14 @@ ssize_t receiveDump(int socket, std::string& buffer) {
 
 enum class Answer { datagram, dump };
 
-struct Request {
+struct Exchange {
   int protocol;
   const std::string& bytes;
   Answer answer;
   int netdev;  // see ExchangePurpose
 };
 
-ssize_t converse(const Request& request, std::string& buffer) {
+ssize_t converse(const Exchange& request, std::string& buffer) {
   if (request.netdev != 0 && isDetached(request.netdev)) {
     errno = ENODEV;
     return -1;

@@ -122,7 +122,7 @@ bool isOwnedByHost(int namespaceFile) {
 namespace {
 
 constexpr std::size_t fileLimit = 4;  // of residents, and of openers
-constexpr std::size_t longestName = 64;
+constexpr std::size_t longestNamespaceName = 64;
 
 // The data collected about one namespace; each text is the first one found.
 struct Traces {
@@ -154,7 +154,7 @@ std::string netnsName(std::string_view path) {
   constexpr std::string_view directory = "/run/netns/";
   const std::string_view name =
       path.starts_with(directory) ? path.substr(directory.size()) : std::string_view{};
-  return name.find('/') == std::string_view::npos ? printable(name.substr(0, longestName))
+  return name.find('/') == std::string_view::npos ? printable(name.substr(0, longestNamespaceName))
                                                   : std::string{};
 }
 
@@ -163,7 +163,7 @@ void addMounts(const MountTable& mounts, TraceMap& found) {
     Traces& traces = found[mounted.inode];
     // In a mount namespace of their own, users can use the name of any other namespace.
     keepFirst(traces.name, mounted.ours ? netnsName(mounted.mount.path) : std::string{});
-    keepFirst(traces.mount, printable(mounted.mount.path.substr(0, 4 * longestName)));
+    keepFirst(traces.mount, printable(mounted.mount.path.substr(0, 4 * longestNamespaceName)));
     traces.mounts.push_back(mounted.mount);
   }
 }

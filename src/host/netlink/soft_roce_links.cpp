@@ -17,7 +17,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::size_t longestName = 64;  // IB_DEVICE_NAME_MAX
+constexpr std::size_t longestLinkName = 64;  // IB_DEVICE_NAME_MAX
 
 std::string devicePath(const std::string& name) { return "sys/class/infiniband/" + name; }
 
@@ -65,7 +65,7 @@ void loadDriver(const Root& root, milliseconds deadline) {
   }
 }
 
-std::string remedyFor(int error) {
+std::string softRoceRemedy(int error) {
   switch (error) {
     case EPERM:
     case EACCES:
@@ -89,7 +89,7 @@ std::vector<RdmaLink> readRdmaLinks(const Root& root) {
   for (const auto& name : root.list("sys/class/infiniband")) {
     RdmaLink link;
     link.name = name;
-    const auto netdev = root.readText(devicePath(name) + "/parent", longestName);
+    const auto netdev = root.readText(devicePath(name) + "/parent", longestLinkName);
     link.softRoce = netdev.has_value() && !root.exists(devicePath(name) + "/device");
     link.netdev = link.softRoce ? *netdev : "";
     links.push_back(std::move(link));
@@ -128,7 +128,7 @@ std::uint32_t addSoftRoceLink(const Root& root, const std::string& name, const s
                               milliseconds deadline) {
   const ExchangePurpose purpose{"SoftRoCE link " + name, "creating it on " + netdev};
   loadDriver(root, deadline);
-  requireChange(NETLINK_RDMA, softRoceAddition(name, netdev), purpose, deadline, remedyFor);
+  requireChange(NETLINK_RDMA, softRoceAddition(name, netdev), purpose, deadline, softRoceRemedy);
   const auto link = findLink(root, name, deadline);
   if (!link || !link->number) {
     throw Error(purpose.object + ": " + purpose.verb + " had no effect: it does not exist",
@@ -152,7 +152,7 @@ void removeSoftRoceLink(const Root& root, const RdmaLink& link, milliseconds dea
   if (!link.number || !exists()) {
     return;
   }
-  requireChange(NETLINK_RDMA, rdmaLinkRemoval(*link.number), purpose, deadline, remedyFor);
+  requireChange(NETLINK_RDMA, rdmaLinkRemoval(*link.number), purpose, deadline, softRoceRemedy);
   if (exists()) {
     throw Error(purpose.object + ": " + purpose.verb + " had no effect: it still exists",
                 "check the kernel log (dmesg)");

@@ -112,7 +112,7 @@ constexpr const char* unreportedRemedy =
 constexpr const char* failedRemedy =
     "find the cause in the kernel log (dmesg): the driver or the card's firmware failed";
 
-std::string remedyFor(Attribute attribute) {
+std::string attributeRemedy(Attribute attribute) {
   const std::string name(toString(attribute));
   switch (attribute) {
     case Attribute::nodeGuid:
@@ -254,7 +254,8 @@ void Configuration::sendOneByOne(const Items& items) {
       item->denied = true;
       refuse(*item, reasonOf(answer), names_.deniedRemedy);
     } else {
-      refuse(*item, reasonOf(answer), item->failed ? failedRemedy : remedyFor(item->attribute));
+      refuse(*item, reasonOf(answer),
+             item->failed ? failedRemedy : attributeRemedy(item->attribute));
     }
   }
 }
@@ -288,7 +289,7 @@ void Configuration::waitForEffect() {
     if (isObservable(item)) {
       refuse(item,
              "accepted, but reads back as " + describe(settingsOf(now, item.index), item.attribute),
-             remedyFor(item.attribute));
+             attributeRemedy(item.attribute));
     } else {
       refuse(item, "accepted, but the driver does not report it", unreportedRemedy);
     }

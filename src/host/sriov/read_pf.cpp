@@ -16,7 +16,7 @@
 namespace vfpass::host {
 namespace {
 
-constexpr std::uint32_t networkClass = 0x02;
+constexpr std::uint32_t networkController = 0x02;
 
 // The other members of a group, most of which have one. Reads what a member is when it is needed
 // first.
@@ -282,7 +282,7 @@ void readAddresses(std::vector<PhysicalFunction>& pfs, std::chrono::milliseconds
 }
 
 bool isNic(const Root& root, const PciAddress& address) {
-  return readClass(root, address) >> 16U == networkClass ||
+  return readClass(root, address) >> 16U == networkController ||
          readDriver(root, address) == "mlx5_core" ||
          !root.list(functionPath(address) + "/net").empty();
 }

@@ -68,7 +68,7 @@ std::string quoted(std::vector<std::string> logged) {
 
 // What each errno can mean: drivers/pci/iov.c (sriov_enable, virtfn_add_bus) and mlx5's
 // cmd_status_to_err.
-std::string remedyFor(const PciAddress& pf, int error) {
+std::string countRemedy(const PciAddress& pf, int error) {
   const std::string fewer = std::string("request fewer VFs (") + countSetting + ")";
   switch (error) {
     case ENOMEM:
@@ -115,7 +115,7 @@ Error countRefused(const Root& root, const PciAddress& pf, std::size_t count,
       return refusal;
     default:
       return Error(what + ": " + reason + quoted(logged),
-                   count == 0 ? searchLog(pf) : remedyFor(pf, refusal.number()));
+                   count == 0 ? searchLog(pf) : countRemedy(pf, refusal.number()));
   }
 }
 

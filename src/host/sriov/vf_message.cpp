@@ -20,7 +20,7 @@ namespace {
 
 // Upper bound for all attributes of one VF, including headers and nesting.
 constexpr std::size_t perVfBytes = 256;
-constexpr std::size_t headBytes = 128;
+constexpr std::size_t fixedBytes = 128;
 
 template <typename Payload>
 void put(nl_msg* message, int type, const Payload& payload) {
@@ -125,7 +125,7 @@ void putEntries(nl_msg* message, const VfRequest& request) {
 
 std::string queryWith(std::uint32_t filter, int interfaceIndex, std::uint32_t sequence) {
   const NetlinkMessage message =
-      startMessage(RTM_GETLINK, NLM_F_REQUEST, interfaceIndex, sequence, headBytes);
+      startMessage(RTM_GETLINK, NLM_F_REQUEST, interfaceIndex, sequence, fixedBytes);
   put(message.get(), IFLA_EXT_MASK, filter);
   return bytesOf(message);
 }
@@ -142,7 +142,7 @@ std::string trafficQuery(int interfaceIndex, std::uint32_t sequence) {
 
 std::vector<std::string> linkChanges(int interfaceIndex, std::uint32_t sequence,
                                      const std::vector<VfRequest>& requests, std::size_t limit) {
-  const std::size_t room = std::max(limit, headBytes + perVfBytes) - headBytes;
+  const std::size_t room = std::max(limit, fixedBytes + perVfBytes) - fixedBytes;
   const std::size_t batch = room / perVfBytes;
   std::vector<std::string> messages;
   for (std::size_t first = 0; first < requests.size(); first += batch) {
@@ -150,7 +150,7 @@ std::vector<std::string> linkChanges(int interfaceIndex, std::uint32_t sequence,
     const NetlinkMessage message =
         startMessage(RTM_SETLINK, NLM_F_REQUEST | NLM_F_ACK, interfaceIndex,
                      sequence + static_cast<std::uint32_t>(messages.size()),
-                     headBytes + (end - first) * perVfBytes);
+                     fixedBytes + (end - first) * perVfBytes);
     nest(message.get(), IFLA_VFINFO_LIST, [&] {
       for (std::size_t i = first; i < end; ++i) {
         putEntries(message.get(), requests[i]);

@@ -44,7 +44,7 @@ using Token = std::array<std::uint8_t, tokenLength>;
 using Packet = std::array<std::uint8_t, headerLength + tokenLength>;
 
 /// Where to send, and the protocol's numbers.
-struct Target {
+struct Address {
   sockaddr_storage address{};
   socklen_t length = 0;
   int family = AF_INET;
@@ -53,13 +53,13 @@ struct Target {
   std::uint8_t reply = ICMP_ECHOREPLY;
 };
 
-Target targetOf(const PingRequest& request) {
+Address targetOf(const PingRequest& request) {
   const unsigned index = ::if_nametoindex(request.interface.c_str());
   if (index == 0) {
     throw Error("no interface " + printable(request.interface) + ": " + errnoText(errno),
                 "list the interfaces with ip link show");
   }
-  Target target;
+  Address target;
   auto* four = reinterpret_cast<sockaddr_in*>(&target.address);
   auto* six = reinterpret_cast<sockaddr_in6*>(&target.address);
   if (::inet_pton(AF_INET, request.address.c_str(), &four->sin_addr) == 1) {
@@ -77,7 +77,7 @@ Target targetOf(const PingRequest& request) {
   return target;
 }
 
-FileDescriptor openSocket(const Target& target, const std::string& interface) {
+FileDescriptor openSocket(const Address& target, const std::string& interface) {
   FileDescriptor socket(::socket(target.family, SOCK_RAW | SOCK_CLOEXEC, target.protocol));
   if (!socket) {
     throw Error("cannot open an ICMP socket: " + errnoText(errno), "run as root");
@@ -102,7 +102,7 @@ std::uint16_t checksumOf(const Packet& packet) {
 }
 
 // The random token tells our replies from those to other programs.
-Packet packetFor(const Target& target, const Token& token, unsigned number) {
+Packet packetFor(const Address& target, const Token& token, unsigned number) {
   Packet packet{};
   packet[0] = target.request;
   packet[6] = static_cast<std::uint8_t>(number >> 8U);
@@ -116,7 +116,7 @@ Packet packetFor(const Target& target, const Token& token, unsigned number) {
   return packet;
 }
 
-bool isReply(const std::uint8_t* bytes, std::size_t length, const Target& target,
+bool isReply(const std::uint8_t* bytes, std::size_t length, const Address& target,
              const Packet& sent) {
   // A raw IPv4 socket delivers the IP header as well.
   const std::size_t skipped = target.family == AF_INET && length > 0 ? (bytes[0] & 0xfU) * 4U : 0;
@@ -128,7 +128,7 @@ bool isReply(const std::uint8_t* bytes, std::size_t length, const Target& target
 }
 
 // Microseconds until the reply; nullopt: none in time.
-std::optional<double> exchange(int socket, const Target& target, const Packet& packet,
+std::optional<double> exchange(int socket, const Address& target, const Packet& packet,
                                std::chrono::milliseconds timeout, std::string& problem) {
   const auto begin = Clock::now();
   const Deadline deadline(timeout);
@@ -153,7 +153,7 @@ std::optional<double> exchange(int socket, const Target& target, const Packet& p
 /// one reply arrived: the first packets may be lost while neighbours are resolved. Throws Error for
 /// an address or an interface that cannot be used.
 nlohmann::json ping(const PingRequest& request) {
-  const Target target = targetOf(request);
+  const Address target = targetOf(request);
   const FileDescriptor socket = openSocket(target, request.interface);
   Token token{};
   if (::getrandom(token.data(), token.size(), 0) != static_cast<ssize_t>(token.size())) {

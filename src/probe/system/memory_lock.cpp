@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t maxBytes = std::size_t{256} << 10U;
+constexpr std::size_t longestLimits = std::size_t{256} << 10U;
 constexpr std::size_t maxOthers = 16;
 constexpr std::uint64_t unlimited = UINT64_MAX;
 
@@ -93,7 +93,7 @@ std::map<std::string, Limit> readPam(const SysfsReader& sysfs) {
   }
   std::map<std::string, Limit> limits;
   for (const std::string& file : files) {
-    readPamFile(sysfs.bytes(file, maxBytes), file, limits);
+    readPamFile(sysfs.bytes(file, longestLimits), file, limits);
   }
   return limits;
 }
@@ -156,9 +156,9 @@ Limit readSystemd(const SysfsReader& sysfs, const std::string& name) {
     }
   }
   Limit limit;
-  readSystemdFile(sysfs.bytes(mainFile, maxBytes), mainFile, limit);
+  readSystemdFile(sysfs.bytes(mainFile, longestLimits), mainFile, limit);
   for (const auto& [unused, file] : dropIns) {
-    readSystemdFile(sysfs.bytes(file, maxBytes), file, limit);
+    readSystemdFile(sysfs.bytes(file, longestLimits), file, limit);
   }
   return limit;
 }

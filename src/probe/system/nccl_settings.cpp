@@ -12,7 +12,7 @@ namespace vfpass::probe {
 namespace {
 
 constexpr const char* file = "/etc/nccl.conf";
-constexpr std::size_t maxBytes = std::size_t{64} << 10U;
+constexpr std::size_t longestConfiguration = std::size_t{64} << 10U;
 
 /// NCCL (src/misc/param.cc) reads a number as strtoll() with base 0 does, ignores what follows it,
 /// and takes its default if there is none. A negative index leaves the choice to NCCL.
@@ -39,7 +39,7 @@ std::optional<long long> gidIndexIn(const std::string& content) {
 }  // namespace
 
 nlohmann::json readNcclSettings(const SysfsReader& sysfs) {
-  const auto index = gidIndexIn(sysfs.bytes(file, maxBytes));
+  const auto index = gidIndexIn(sysfs.bytes(file, longestConfiguration));
   return {{"found", sysfs.exists(file)},
           {"gid_index", index ? nlohmann::json(*index) : nlohmann::json(nullptr)}};
 }

@@ -13,7 +13,7 @@ namespace {
 constexpr std::array<std::string_view, 3> operationNames{"write", "read", "send"};
 
 constexpr std::uint64_t minBytes = 2;
-constexpr std::uint64_t maxBytes = std::uint64_t{16} << 20U;
+constexpr std::uint64_t mostBytes = std::uint64_t{16} << 20U;
 constexpr std::uint64_t maxIterations = 100'000'000;
 constexpr std::uint32_t maxMilliseconds = 60'000;
 constexpr std::uint32_t maxSustain = 600'000;
@@ -110,7 +110,7 @@ Settings settingsFromJson(const JsonReader& json) {
   require(operation != operationNames.end() && fault, "unknown operation or fault");
   settings.operation = static_cast<Operation>(operation - operationNames.begin());
   settings.latency = json["latency"].requireFlag();
-  settings.bytes = json["bytes"].requireNumber(maxBytes);
+  settings.bytes = json["bytes"].requireNumber(mostBytes);
   settings.iterations = json["iterations"].requireNumber(maxIterations);
   settings.minimumMilliseconds =
       json["minimum_milliseconds"].requireNumber<std::uint32_t>(maxMilliseconds);
@@ -132,7 +132,7 @@ Settings settingsFromJson(const JsonReader& json) {
 }
 
 void validate(const Settings& settings) {
-  require(settings.bytes >= minBytes && settings.bytes <= maxBytes,
+  require(settings.bytes >= minBytes && settings.bytes <= mostBytes,
           "the message size must be 2 bytes to 16 MiB");
   require(settings.iterations >= 1 && settings.iterations <= maxIterations,
           "the number of messages must be 1 to 100,000,000");

@@ -22,6 +22,9 @@ std::vector<std::string> addressChanges(const SetupPort& port);
 /// +192.168.100.10/24`.
 std::vector<std::string> describeChanges(const SetupPort& port);
 
+/// A file's mode as four octal digits: `0644`.
+std::string octal(unsigned mode);
+
 /// The report on a plan. The caller fills in the domain and `applied`.
 GuestSetupReport describeSetup(const SetupPlan& plan);
 
