@@ -24,7 +24,8 @@ class ServedVm {
     const auto domain = runningGuest(session_, toString(uuid), "verify");
     leases_ = runningVfs(session_, domain);
     observer_.emplace(session_, domain, wantedInGuest(session_, domain));
-    return {session_.kernel().bootId(), nvlinkOf(session_, domain), observer_->gpus()};
+    return {session_.kernel().bootId(), nvlinkOf(session_, domain), observer_->gpus(),
+            observer_->placement()};
   }
   [[nodiscard]] verify::HostSide host(const std::string& entry) const {
     const Lease& lease = leaseOf(entry);  // throws before the first describe()

@@ -104,6 +104,7 @@ class RemotePeer {
     guest.traffic = [this](const Lease& lease) { return trafficThere(lease); };
     guest.nvlink = host_->observation().nvlink;
     guest.gpus = host_->observation().gpus;
+    guest.placement = host_->observation().placement;
     return guest;
   }
 

@@ -1,11 +1,21 @@
 #include "vfpass/remote/observation.hpp"
 
+#include <algorithm>
+
 #include "vfpass/base/json_reader.hpp"
+#include "vfpass/model/lease_fields.hpp"
 #include "vfpass/model/record.hpp"
 
 // The members of the protocol's replies, used for both writing and reading.
 
 namespace vfpass::model {
+
+// MAX_NUMNODES of Linux: CONFIG_NODES_SHIFT is at most 10.
+inline constexpr unsigned highestNode = 1023;
+
+inline bool isShortEntryName(const std::string& name) {
+  return isEntryName(name) && name.size() <= 255;
+}
 
 template <typename Archive>
 void fields(Archive& archive, PcieLink& link) {
@@ -39,10 +49,39 @@ void fields(Archive& archive, verify::DeviceHold& hold) {
 }
 
 template <typename Archive>
+void fields(Archive& archive, verify::HostPlacement::Place& place) {
+  archive.checked("entry", place.entry, isShortEntryName);
+  archive("node", place.node);
+}
+
+template <typename Archive>
+void fields(Archive& archive, verify::HostPlacement& placement) {
+  archive("devices", placement.devices);
+  archive("host_nodes", placement.hostNodes);
+  archive.orNull("vcpu_nodes", placement.vcpuNodes);
+  archive.orNull("memory_nodes", placement.memoryNodes);
+  archive("automatic", placement.automatic);
+  archive("guest_cells", placement.guestCells);
+}
+
+inline bool isPlacement(const std::optional<verify::HostPlacement>& placement) {
+  const auto hasNodes = [](const std::optional<std::set<unsigned>>& nodes) {
+    return !nodes || nodes->empty() || *nodes->rbegin() <= highestNode;
+  };
+  return !placement || (placement->devices.size() <= remote::mostPlacedDevices &&
+                        placement->hostNodes <= highestNode + 1 && hasNodes(placement->vcpuNodes) &&
+                        hasNodes(placement->memoryNodes) &&
+                        std::ranges::all_of(placement->devices, [](const auto& device) {
+                          return device.node <= highestNode;
+                        }));
+}
+
+template <typename Archive>
 void fields(Archive& archive, remote::Observation& observation) {
   archive("boot_id", observation.bootId);
   archive.orNull("nvlink", observation.nvlink);
   archive("gpus", observation.gpus);
+  archive.checked("placement", observation.placement, isPlacement);
 }
 
 template <typename Archive>

@@ -56,6 +56,8 @@ std::vector<std::string> farFrom(const HostPlacement& placement,
   return far;
 }
 
+constexpr const char* expectation = "vCPUs and memory on the host nodes of the VM's devices";
+
 std::vector<std::string> problemsOf(const HostPlacement& placement) {
   std::vector<std::string> problems;
   const auto add = [&](const char* what, const std::optional<Nodes>& nodes) {
@@ -84,7 +86,7 @@ std::optional<Finding> judgePlacement(const HostPlacement& placement) {
   Finding finding{"numa-placement",
                   "",
                   Outcome::passed,
-                  "vCPUs and memory on the host nodes of the VM's devices",
+                  expectation,
                   devicesText(placement) + "; " + placeText("vCPUs", placement.vcpuNodes) + ", " +
                       placeText("memory", placement.memoryNodes),
                   ""};
@@ -104,6 +106,12 @@ std::optional<Finding> judgePlacement(const HostPlacement& placement) {
         "off, run vfpass attach and start it";
   }
   return seenByHost(finding);
+}
+
+Finding placementNotReported() {
+  return seenByHost({"numa-placement", "", Outcome::waived, expectation,
+                     "unknown: the vfpass of the VM's host does not report it",
+                     "install the same version of vfpass on both hosts"});
 }
 
 }  // namespace vfpass::verify

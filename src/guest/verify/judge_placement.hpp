@@ -12,4 +12,7 @@ namespace vfpass::verify {
 /// or if no device has a known node. Pure.
 std::optional<Finding> judgePlacement(const HostPlacement& placement);
 
+/// The same of a host whose vfpass is too old to report it: waived.
+Finding placementNotReported();
+
 }  // namespace vfpass::verify

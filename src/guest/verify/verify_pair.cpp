@@ -119,6 +119,10 @@ class Party {
 
   void reportSystem() {
     addAll(judgeGuestSystem(reached_.view));
+    // Why a host that was not asked tells nothing is another finding.
+    if (!guest_.placement && guest_.host) {
+      add(placementNotReported());
+    }
     if (const auto placement =
             guest_.placement ? judgePlacement(*guest_.placement) : std::nullopt) {
       add(*placement);

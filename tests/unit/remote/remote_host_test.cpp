@@ -34,7 +34,12 @@ Observation observation() {
   gpu.entry = "gpu0";
   gpu.guestPath = {*parsePciAddress("0000:00:02.0")};
   gpu.paths["rail0"] = {{32000, 16}, true, "PHB", "PIX", {16000, 8}, "slow"};
-  return {"boot", NvlinkMode::partition, {gpu}};
+  verify::HostPlacement placement;
+  placement.devices = {{"gpu0", 1}, {"rail0", 0}};
+  placement.hostNodes = 2;
+  placement.vcpuNodes = {0, 1};
+  placement.guestCells = true;
+  return {"boot", NvlinkMode::partition, {gpu}, placement};
 }
 
 // Both sides of the protocol, without ssh between them.
@@ -82,6 +87,16 @@ TEST_F(RemoteHostTest, ObservationsArriveUnchanged) {
   EXPECT_EQ(path.distance + " " + path.inXml + " " + path.degraded, "PHB PIX slow");
   EXPECT_EQ(path.nic, (PcieLink{16000, 8}));
 
+  const auto& placement = host.observation().placement;
+  ASSERT_TRUE(placement);
+  ASSERT_EQ(placement->devices.size(), 2U);
+  EXPECT_EQ(placement->devices[0].entry, "gpu0");
+  EXPECT_EQ(placement->devices[0].node, 1U);
+  EXPECT_EQ(placement->hostNodes, 2U);
+  EXPECT_EQ(placement->vcpuNodes, (std::set<unsigned>{0, 1}));
+  EXPECT_EQ(placement->memoryNodes, std::nullopt);
+  EXPECT_TRUE(placement->guestCells && !placement->automatic);
+
   const auto side = host.host("rail0");
   EXPECT_EQ(toJson(side), toJson(hostSide()));
   EXPECT_EQ(side.hold.holder, "process 42 (qemu-system-x86_64)");
@@ -112,6 +127,39 @@ TEST_F(RemoteHostTest, MalformedReplyIsAnError) {
        R"({"version":2,"boot_id":"b","nvlink":null,"gpus":[{"entry":"g","guest_path":["x"],"paths":{}}]})",
        R"({"error": 7})"}) {
     EXPECT_THAT(errorWithReply(reply), HasSubstr("host2: invalid reply")) << reply;
+  }
+}
+
+TEST_F(RemoteHostTest, ReplyOfEarlierVfpassHasNoPlacement) {
+  auto reply = toJson(observation());
+  reply.erase("placement");
+  const RemoteHost host(
+      "host2", [&](const std::string&) { return reply.dump(); }, domain);
+  EXPECT_EQ(host.observation().bootId, "boot");
+  EXPECT_FALSE(host.observation().placement);
+}
+
+TEST_F(RemoteHostTest, PlacementIsBounded) {
+  auto whole = toJson(observation());
+  EXPECT_EQ(errorWithReply(whole.dump()), "no error");
+  const auto error = [&](const std::string& place, const nlohmann::json& value) {
+    auto reply = whole;
+    reply[nlohmann::json::json_pointer("/placement" + place)] = value;
+    return errorWithReply(reply.dump());
+  };
+  EXPECT_EQ(error("/vcpu_nodes", nullptr), "no error");
+  for (const auto& [place, value] : std::vector<std::pair<std::string, nlohmann::json>>{
+           {"", 7},
+           {"/host_nodes", -1},
+           {"/host_nodes", 1025},
+           {"/devices/0/node", 1024},
+           {"/devices/0/entry", "\u001b[2J"},
+           {"/devices/0/entry", std::string(256, 'x')},
+           {"/vcpu_nodes", {1, 1024}},
+           {"/memory_nodes", {1024}},
+           {"/memory_nodes", "all"},
+           {"/devices", nlohmann::json::array_t(1025, {{"entry", "x"}, {"node", 0}})}}) {
+    EXPECT_THAT(error(place, value), HasSubstr("host2: invalid reply")) << place << " " << value;
   }
 }
 

@@ -16,6 +16,7 @@ namespace {
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 using testing::Not;
 using Json = nlohmann::json;
 
@@ -154,6 +155,7 @@ class VerifyPairTest : public testing::Test {
     };
     PairGuest initiator{near, "train0", {lease()}, {}, traffic, {}, nearGpus};
     PairGuest target{far, "train1", {farLease()}, farHost, traffic, {}, {}, farMachine};
+    target.placement = farPlacement;
     if (!unobserved.empty()) {
       target.unobserved = unobserved;
       target.traffic = {};
@@ -203,6 +205,7 @@ class VerifyPairTest : public testing::Test {
   std::string farMachine;
   std::string unobserved;
   std::function<HostSide(const Lease&)> farHost;
+  std::optional<HostPlacement> farPlacement;
   PciAddress farPf = *parsePciAddress("0000:3b:00.0");
   std::uint64_t moved = 0;
 };
@@ -217,6 +220,26 @@ TEST_F(VerifyPairTest, ChecksReachThenDataThenLatency) {
   EXPECT_EQ(keys(report, "counters").size(), 4U) << "for both VFs, after each transfer";
   EXPECT_THAT(operations(report), ElementsAre("host write", "host read", "host read", "host send"));
   EXPECT_THAT(argumentsOf("listen"), Contains(HasSubstr(" --device mlx5_0 ")));
+}
+
+TEST_F(VerifyPairTest, JudgesPlacementOfPeerOrStatesThatItIsUnknown) {
+  EXPECT_THAT(keys(verify(), "numa-placement"), IsEmpty()) << "the peer's host was not asked";
+  farHost = [](const Lease&) {
+    HostSide side;
+    side.hold = {true, "vfio-pci", true, "process 42"};
+    return side;
+  };
+  const auto unknown = verify();
+  EXPECT_THAT(keys(unknown, "numa-placement"), ElementsAre("numa-placement waived"));
+  farPlacement.emplace();
+  farPlacement->devices = {{"rail0", 1}};
+  farPlacement->hostNodes = 2;
+  farPlacement->vcpuNodes = {0};
+  const auto report = verify();
+  EXPECT_THAT(keys(report, "numa-placement"), ElementsAre("numa-placement warning"));
+  const auto found = std::ranges::find(report.findings, "numa-placement", &Finding::key);
+  EXPECT_EQ(found->subject, "train1:");
+  EXPECT_EQ(found->observer, Observer::host);
 }
 
 TEST_F(VerifyPairTest, TestsRelaxedOrderingAsRequested) {

@@ -23,12 +23,17 @@ struct Observation {
   std::string bootId;  ///< equal boot IDs mean the same host
   std::optional<NvlinkMode> nvlink;
   std::vector<verify::LeasedGpu> gpus;
+  /// nullopt: unknown; an earlier vfpass with the same protocolVersion does not send it.
+  std::optional<verify::HostPlacement> placement = {};
 };
+
+/// More devices than one VM can have.
+inline constexpr std::size_t mostPlacedDevices = 1024;
 
 // The protocol between two vfpass: one JSON object per line, first request then reply. It is
 // internal; both sides must have the same protocolVersion.
 //
-//   {"version": 1, "domain": UUID}  the Observation; first, and only once
+//   {"version": 2, "domain": UUID}  the Observation; first, and only once
 //   {"host": ENTRY}                 the HostSide of the entry
 //   {"traffic": ENTRY}              the VfTraffic of the entry, or null
 //
