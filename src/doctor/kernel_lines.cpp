@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 
+#include "vfpass/base/kernel_record.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/host/kernel_messages.hpp"
 
@@ -214,7 +215,7 @@ std::optional<KernelLine> readKernelLine(std::string_view text) {
   text = withoutTime(text);
   const auto* const found = std::ranges::find_if(
       patterns, [&](const Pattern& pattern) { return matches(pattern, text); });
-  if (found == patterns.end()) {
+  if (found == patterns.end() || explainsNothing(text)) {
     return std::nullopt;
   }
   return KernelLine{found->topic, found->serious && !isApplicationXid(text), devicesIn(text),

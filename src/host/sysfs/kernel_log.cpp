@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 
+#include "vfpass/base/kernel_record.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/host/kernel_messages.hpp"
 
@@ -32,26 +33,12 @@ std::string readRecord(int file) {
   return {buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(length, 0))};
 }
 
-// `priority,sequence,time,flags;mlx5_core 0000:01:00.0: text`, as dev_printk() writes it.
-std::string textAbout(const std::string& name, const std::string& line) {
+// `text` of `mlx5_core 0000:01:00.0: text`, as dev_printk() writes it.
+std::string textAbout(const std::string& name, std::string_view message) {
   const std::string mark = " " + name + ": ";
-  const std::size_t start = line.find(mark);
-  return start == std::string::npos || line.starts_with(' ') ? std::string{}
-                                                             : line.substr(start + mark.size());
-}
-
-// The text of `6,339,5140900,-;text`; empty for lines of other sources. The first number is the
-// priority with the facility in its upper bits, which is 0 only for the kernel itself
-// (devkmsg_write). Lines that begin with a space are properties of the record before.
-std::string_view kernelText(std::string_view line) {
-  constexpr unsigned priorities = 8;
-  const auto comma = line.find(',');
-  const auto semicolon = line.find(';');
-  if (comma == std::string_view::npos || semicolon == std::string_view::npos || comma > semicolon) {
-    return {};
-  }
-  const auto priority = parseNumber(line.substr(0, comma));
-  return priority && *priority < priorities ? line.substr(semicolon + 1) : std::string_view{};
+  const std::size_t start = message.find(mark);
+  return start == std::string_view::npos ? std::string{}
+                                         : std::string(message.substr(start + mark.size()));
 }
 
 }  // namespace
@@ -92,7 +79,7 @@ std::vector<std::string> KernelLog::messagesAbout(const PciAddress& function) {
       break;
     }
     for (const std::string& line : splitLines(record)) {
-      if (const std::string text = textAbout(toString(function), line); !text.empty()) {
+      if (const std::string text = textAbout(toString(function), kernelText(line)); !text.empty()) {
         messages.push_back(printable(text));
       }
     }

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "vfpass/base/kernel_record.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::probe {
@@ -20,17 +21,6 @@ constexpr std::array<std::string_view, 16> topics{
     "nvrm", "nvidia", "peer_mem", "peermem", "mlx5",  "mlx4", "infiniband",   "ib_core",
     "rdma", "rxe",    "dmar",     "amd-vi",  "iommu", "smmu", "can't assign", "failed to assign"};
 
-/// `priority,sequence,time,flags;text`; lines that begin with a space are its properties
-/// (Documentation/ABI/testing/dev-kmsg). Empty for lines of programs: only the kernel's facility is
-/// 0, which leaves a priority of 0 to 7.
-std::string_view textOf(std::string_view record) {
-  const auto begin = record.find(';');
-  const bool ofKernel =
-      record.size() > 1 && record[0] >= '0' && record[0] <= '7' && record[1] == ',';
-  return begin == std::string_view::npos || !ofKernel ? std::string_view{}
-                                                      : record.substr(begin + 1);
-}
-
 bool isAboutTopic(std::string_view text) {
   const std::string lower = toLower(text);
   return std::ranges::any_of(
@@ -43,8 +33,8 @@ nlohmann::json readKernelLog(const SysfsReader& sysfs) {
   std::deque<std::string> lines;
   const bool read = sysfs.eachRecord("/dev/kmsg", [&](std::string_view record) {
     for (const std::string& line : splitLines(record)) {
-      const std::string_view text = textOf(line);
-      if (!isAboutTopic(text)) {
+      const std::string_view text = kernelText(line);
+      if (!isAboutTopic(text) || explainsNothing(text)) {
         continue;
       }
       lines.push_back(printable(text.substr(0, longestLine)));

@@ -122,6 +122,20 @@ TEST(KernelLog, OrdinaryLinesAreNoneOfIts) {
   }
 }
 
+TEST(KernelLog, RepeatedParametersAreNoneOfIts) {
+  for (const char* text :
+       {"Command line: root=/dev/vda1 modules_load=nvidia_peermem",
+        "[    0.012611] Kernel command line: root=/dev/vda1 nvidia_peermem.x=1",
+        "Unknown kernel command line parameters \"nvidia_peermem=1\", will be passed to user "
+        "space.",
+        "nvidia_peermem: unknown parameter 'x' ignored",
+        "nvidia_peermem: module verification failed: signature and/or required key missing"}) {
+    EXPECT_FALSE(readKernelLine(text)) << text;
+  }
+  EXPECT_TRUE(
+      readKernelLine("iommu: Default domain type: Passthrough (set via kernel command line)"));
+}
+
 TEST(KernelLog, TextIsPrintableAndBounded) {
   const auto line =
       readKernelLine("mlx5_core 0000:03:00.0: health \x1b[2J" + std::string(9000, 'x'));

@@ -179,7 +179,9 @@ TEST_F(VfCountTest, RemovesVfsThatTheFirmwareHasNotEnabled) {
 
 TEST_F(VfCountTest, IgnoresWhatTheKernelLogsAboutOtherCards) {
   tree_.file("dev/kmsg", "");
-  kernel_.logged = "4,812,5,-;mlx5_core 0000:02:00.0: failed to enable VF 1 (-5)\n";
+  kernel_.logged =
+      "4,812,5,-;mlx5_core 0000:02:00.0: failed to enable VF 1 (-5)\n"
+      "12,813,5,-;mlx5_core 0000:01:00.0: failed to enable VF 1 (-5), writes a program\n";
   create(4);
   EXPECT_EQ(count(), 4U);
 }

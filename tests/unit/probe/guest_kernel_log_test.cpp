@@ -31,6 +31,15 @@ TEST(KernelLogTest, KeepsLinesAboutRdmaAndGpus) {
                             "pci 0000:05:00.0: BAR 2: can't assign; no space"])"));
 }
 
+TEST(KernelLogTest, LeavesOutRepeatedParameters) {
+  EXPECT_EQ(read("5,1,0,-;Command line: root=/dev/vda1 nvidia.error=1 iommu=pt\n"
+                 "5,2,0,-;Kernel command line: root=/dev/vda1 mlx5_core.fail=1\n"
+                 "5,3,0,-;Unknown kernel command line parameters \"mlx5=error\", will be passed\n"
+                 "4,4,9,-;nvidia: module verification failed: signature missing\n"
+                 "4,5,9,-;mlx5_core: unknown parameter 'error' ignored\n"),
+            Json::array());
+}
+
 TEST(KernelLogTest, BoundsAndEscapes) {
   std::string log;
   for (int line = 0; line < 200; ++line) {

@@ -1,0 +1,48 @@
+#include "vfpass/base/kernel_record.hpp"
+
+#include <gtest/gtest.h>
+
+namespace vfpass {
+namespace {
+
+TEST(KernelRecordTest, TextIsWhatFollowsTheSemicolon) {
+  EXPECT_EQ(kernelText("6,339,5140900,-;NET: Registered; protocol, 10"),
+            "NET: Registered; protocol, 10");
+  EXPECT_EQ(kernelText("3,1,2,c,caller=T1;text"), "text") << "CONFIG_PRINTK_CALLER";
+  EXPECT_EQ(kernelText("0,1,2,-;"), "");
+}
+
+TEST(KernelRecordTest, LinesOfProgramsAndPropertiesHaveNone) {
+  for (const char* line :
+       {"30,14,501,-;systemd[1]: mlx5 failed", "8,1,1,-;user", "14,1,1,-;user", " SUBSYSTEM=pci",
+        " DEVICE=+pci:0000:01:00.0", " 3,1,1,-;property", "-1,1,1,-;x",
+        "99999999999999999999,1,1,-;x", ",1,1,-;x", "3;1,2", "no record", "3,1,1", ";", ""}) {
+    EXPECT_EQ(kernelText(line), "") << line;
+  }
+}
+
+TEST(KernelRecordTest, RepeatedParametersExplainNothing) {
+  for (const char* text :
+       {"Command line: BOOT_IMAGE=/vmlinuz iommu=pt mlx5_core.fail=1",
+        "Kernel command line: root=/dev/vda1 nvidia.error=1",
+        "Unknown kernel command line parameters \"mlx5.error\", will be passed to user space.",
+        "Malformed early option 'iommu'", "Setting dangerous option invalid - tainting kernel",
+        "    mlx5_core.error=fail", "mlx5_core: unknown parameter 'error' ignored",
+        "nvidia: module verification failed: signature and/or required key missing - tainting "
+        "kernel"}) {
+    EXPECT_TRUE(explainsNothing(text)) << text;
+  }
+}
+
+TEST(KernelRecordTest, ComplaintsMayExplain) {
+  for (const char* text :
+       {"mlx5_core 0000:01:00.0: mlx5_cmd_out_err failed, status=3",
+        "mlx5_core: `x' invalid for parameter `prof_sel'",
+        "iommu: Default domain type: Passthrough (set via kernel command line)",
+        "NVRM: Xid (PCI:0000:05:00): 79, pid=7", "DMAR: DRHD base=1 fault", "x", "=", ""}) {
+    EXPECT_FALSE(explainsNothing(text)) << text;
+  }
+}
+
+}  // namespace
+}  // namespace vfpass
