@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "judge_errors.hpp"
+#include "judge_guest.hpp"
 #include "vfpass/deadlines.hpp"
 #include "vfpass/error.hpp"
 

@@ -1,4 +1,4 @@
-#include "judge_errors.hpp"
+#include "judge_guest.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "judge_gid_index.hpp"
+#include "judge_guest.hpp"
 
 #include <arpa/inet.h>
 

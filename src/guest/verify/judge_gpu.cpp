@@ -3,8 +3,7 @@
 #include <algorithm>
 
 #include "judge_device.hpp"
-#include "judge_gpu_bar.hpp"
-#include "judge_gpu_modules.hpp"
+#include "judge_guest.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::verify {

@@ -1,4 +1,4 @@
-#include "judge_gpu_modules.hpp"
+#include "judge_guest.hpp"
 
 #include <algorithm>
 #include <tuple>

@@ -1,15 +1,60 @@
 #pragma once
 
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "guest_view.hpp"
+#include "judge_device.hpp"
 #include "vfpass/finding.hpp"
+#include "vfpass/verify/host_side.hpp"
+
+// What a verification judges of a guest besides its data paths. All functions are pure, and each
+// returns no finding for what an older probe does not report.
 
 namespace vfpass::verify {
 
 /// Settings of the guest's system that its RDMA programs need, whatever the device: `memory-lock`,
-/// `kernel-update`.
-/// All are warnings at most; what an older probe does not report has no finding. Pure.
+/// `kernel-update`. All are warnings at most.
 std::vector<Finding> judgeGuestSystem(const GuestView& view);
+
+/// `gpu-bar`: whether each GPU's BAR1, through which NICs reach its memory, has an address in the
+/// guest (failed if not), and is as large as the memory (a warning if not). Waived if no GPU has
+/// such a BAR.
+std::optional<Finding> judgeGpuBars(const GuestView& view);
+
+/// `gpu-modules`: which of DMA-BUF and nvidia_peermem can work with the flavour and version of
+/// NVIDIA's modules, CUDA, the kernel and the RDMA devices, and why the other cannot. A warning if
+/// none can. nullopt if the guest does not report NVIDIA's driver.
+std::optional<Finding> judgeGpuModules(const GuestView& view);
+
+/// How to get one of the two to work.
+std::string gpuModulesRemedy(const GuestView& view);
+
+/// `nccl-gid-index`: whether the GID at the index that NCCL is configured to use, in the guest's
+/// /etc/nccl.conf or else in the mapping, is one of RoCE v2 with the VF's IP address. A warning
+/// names this index and the one that the probe found. Waived if no index is set. nullopt for an
+/// older probe and a mapping without an index.
+std::optional<Finding> judgeNcclGidIndex(const std::string& subject, const GuestPort& port,
+                                         const GuestView& view, const WantedInGuest& wanted);
+
+/// `rdma-errors`: the error counters of a port that have increased between two reports of the
+/// guest. Lost packets, a bad link and a receiver that is not ready are a warning; notifications of
+/// congestion are shown for information. `after`: null if the guest did not report it, which waives
+/// the check. nullopt for a probe, or a driver, without counters.
+std::optional<Finding> judgeRdmaErrors(const std::string& subject, const RdmaPort& port,
+                                       const GuestView& before, const GuestView* after);
+
+/// `numa-placement`: whether the VM's vCPUs and memory are on the host nodes of its devices, and
+/// whether the guest can tell the nodes apart. A warning at most. nullopt if the host has one node,
+/// or if no device has a known node.
+std::optional<Finding> judgePlacement(const HostPlacement& placement);
+
+/// The same of a host whose vfpass is too old to report it: waived.
+Finding placementNotReported();
+
+/// Adds to each failed finding of the guest the last line of the guest's kernel log that may
+/// explain it, if there is one. `log`: untrusted.
+void quoteKernelLog(std::vector<Finding>& findings, const std::vector<std::string>& log);
 
 }  // namespace vfpass::verify

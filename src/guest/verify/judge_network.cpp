@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <vector>
 
-#include "judge_gid_index.hpp"
+#include "judge_guest.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 

@@ -5,11 +5,11 @@
 #include <vector>
 
 #include "vfpass/base/text.hpp"
+#include "vfpass/mlx5_firmware.hpp"
 
 namespace vfpass::verify {
 namespace {
 
-constexpr std::uint16_t mellanox = 0x15b3;
 // With small requests, their number limits the data on its way. 512 is what the kernel and most
 // firmware leave; NVIDIA sets 4096 in its performance reports of DPDK and in its example of
 // GPUDirect RDMA (github.com/NVIDIA/l2fwd-nv).

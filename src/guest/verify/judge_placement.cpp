@@ -1,4 +1,4 @@
-#include "judge_placement.hpp"
+#include "judge_guest.hpp"
 
 #include <algorithm>
 #include <map>

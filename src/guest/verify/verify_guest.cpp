@@ -20,8 +20,6 @@
 #include "judge_bandwidth.hpp"
 #include "judge_gpu.hpp"
 #include "judge_guest.hpp"
-#include "judge_placement.hpp"
-#include "quote_kernel_log.hpp"
 #include "transfer_options.hpp"
 #include "vfpass/verify/nccl_topology_check.hpp"
 

@@ -15,8 +15,6 @@
 #include "judge_gpu.hpp"
 #include "judge_guest.hpp"
 #include "judge_pair.hpp"
-#include "judge_placement.hpp"
-#include "quote_kernel_log.hpp"
 #include "transfer_options.hpp"
 
 namespace vfpass::verify {

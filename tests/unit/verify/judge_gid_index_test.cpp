@@ -1,4 +1,4 @@
-#include "judge_gid_index.hpp"
+#include "judge_guest.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "quote_kernel_log.hpp"
+#include "judge_guest.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
