@@ -4,6 +4,7 @@
 #include <array>
 #include <tuple>
 
+#include "judge_device.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::verify {
@@ -103,6 +104,40 @@ FoundGpu findLeasedGpu(const GuestView& view, const LeasedGpu& gpu, const std::s
                     found->dmaBuf,
                     path == gpu.paths.end() ? std::nullopt : std::optional(path->second)},
           {}};
+}
+
+const GuestGpu* gpuAtPlaceOf(const GuestView& view, const LeasedGpu& gpu) {
+  const auto address = functionAtPath(view, gpu.guestPath);
+  const auto found = std::ranges::find_if(view.gpus, [&](const GuestGpu& each) {
+    return address && parsePciAddress(each.pci) == address;
+  });
+  return found == view.gpus.end() ? nullptr : &*found;
+}
+
+GuestView viewOfLeased(GuestView view, const std::vector<Lease>& vfs,
+                       const std::vector<LeasedGpu>& gpus) {
+  std::vector<GuestGpu> ownGpus;
+  for (const LeasedGpu& each : gpus) {
+    if (const GuestGpu* own = gpuAtPlaceOf(view, each); own != nullptr) {
+      ownGpus.push_back(*own);
+    }
+  }
+  std::vector<GuestRdmaDevice> ownDevices;
+  for (const Lease& each : vfs) {
+    const auto port = judgeDevice(each, view).port;
+    const auto device =
+        std::ranges::find(view.rdmaDevices, port ? port->device : "", &GuestRdmaDevice::name);
+    if (device != view.rdmaDevices.end()) {
+      ownDevices.push_back(*device);
+    }
+  }
+  if (!gpus.empty()) {
+    view.gpus = std::move(ownGpus);
+  }
+  if (!ownDevices.empty()) {
+    view.rdmaDevices = std::move(ownDevices);
+  }
+  return view;
 }
 
 std::optional<TestedGpu> nearestGpu(const GuestView& view, const std::string& nic) {

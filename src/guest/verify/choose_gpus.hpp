@@ -44,6 +44,16 @@ struct FoundGpu {
 FoundGpu findLeasedGpu(const GuestView& view, const LeasedGpu& gpu, const std::string& vf,
                        const std::string& nic);
 
+/// The guest's GPU at the place of a leased one, whether or not CUDA has it; null if its place is
+/// unknown, or if the guest reports no GPU there. Pure.
+const GuestGpu* gpuAtPlaceOf(const GuestView& view, const LeasedGpu& gpu);
+
+/// The guest as far as vfpass gave it devices: of the GPUs the leased ones, of the RDMA devices
+/// those of the leased VFs. Without leased GPUs, as with `--gpu`, all GPUs stay; if none of the VFs
+/// can be found, all RDMA devices. Pure.
+GuestView viewOfLeased(GuestView view, const std::vector<Lease>& vfs,
+                       const std::vector<LeasedGpu>& gpus);
+
 /// For a guest without leased GPUs: the nearest one in the guest that CUDA can use, of equally near
 /// ones the first in CUDA's order. nullopt when CUDA can use none.
 std::optional<TestedGpu> nearestGpu(const GuestView& view, const std::string& nic);

@@ -88,7 +88,8 @@ ReachedGuest reachGuest(agent::Agent& agent, const agent::ProbeFile& probe,
   return guest;
 }
 
-DeviceVerdict judgeEntry(const Lease& lease, const GuestView& view, const HostSide* host) {
+DeviceVerdict judgeEntry(const Lease& lease, const GuestView& view, const HostSide* host,
+                         const std::vector<LeasedGpu>& gpus) {
   DeviceVerdict verdict;
   if (host != nullptr) {
     verdict.findings.push_back(judgeHold(lease, host->hold));
@@ -109,7 +110,7 @@ DeviceVerdict judgeEntry(const Lease& lease, const GuestView& view, const HostSi
     }
     append(judgeNetworkSettings(lease.entry, *verdict.port, view,
                                 {side.guestMtu, side.gidIndex, side.guestAddress}));
-    if (const auto packets = judgePackets(lease, verdict.port->pci, view, side)) {
+    if (const auto packets = judgePackets(lease, verdict.port->pci, view, side, gpus)) {
       verdict.findings.push_back(*packets);
     }
   }

@@ -42,8 +42,9 @@ ReachedGuest reachGuest(agent::Agent& agent, const agent::ProbeFile& probe,
                         Layer& layer);
 
 /// All checks of an entry before data is moved. The host's own view comes first, unless `host` is
-/// null. Pure.
-DeviceVerdict judgeEntry(const Lease& lease, const GuestView& view, const HostSide* host);
+/// null. `gpus`: the leased ones. Pure.
+DeviceVerdict judgeEntry(const Lease& lease, const GuestView& view, const HostSide* host,
+                         const std::vector<LeasedGpu>& gpus);
 
 /// A failed finding that relies on what the probe could open or list is not observable if SELinux
 /// confined the probe (`context`, empty: it did not): the device may be sound. Findings of the host

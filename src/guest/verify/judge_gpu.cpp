@@ -178,8 +178,8 @@ Finding distanceFinding(const std::string& subject, const TestedGpu& gpu) {
 
 }  // namespace
 
-std::vector<Finding> judgeGpus(const GuestView& view, bool wanted,
-                               std::optional<NvlinkMode> nvlink) {
+std::vector<Finding> judgeGpus(const GuestView& view, bool wanted, std::optional<NvlinkMode> nvlink,
+                               const std::vector<Lease>& vfs, const std::vector<LeasedGpu>& gpus) {
   if (view.gpus.empty() && !wanted) {
     return {{"gpu", "", Outcome::waived, "", "the guest has no GPU", ""}};
   }
@@ -188,7 +188,7 @@ std::vector<Finding> judgeGpus(const GuestView& view, bool wanted,
              "list it under gpus: in the mapping, then run vfpass attach"}};
   }
   std::vector<Finding> findings;
-  if (const auto bars = judgeGpuBars(view)) {
+  if (const auto bars = judgeGpuBars(view, gpus)) {
     findings.push_back(*bars);
   }
   if (const auto failed = judgeCuda(view, nvlink)) {
@@ -196,9 +196,10 @@ std::vector<Finding> judgeGpus(const GuestView& view, bool wanted,
     return findings;
   }
   findings.push_back({"gpu-driver", "", Outcome::passed, "libcuda", "found", ""});
+  const GuestView own = viewOfLeased(view, vfs, gpus);
   // GPUs that other devices cannot access as usual. The last finding has failed if RDMA is
   // impossible with every GPU that CUDA can use.
-  for (const auto& limit : {judgeMig(view), judgeGpuDirect(view)}) {
+  for (const auto& limit : {judgeMig(own), judgeGpuDirect(own)}) {
     if (limit) {
       findings.push_back(*limit);
     }
@@ -206,10 +207,12 @@ std::vector<Finding> judgeGpus(const GuestView& view, bool wanted,
   if (findings.back().outcome == Outcome::failed) {
     return findings;
   }
-  if (const auto modules = judgeGpuModules(view)) {
+  // Of GPUs whose place is unknown, the guest's others still show what the driver can do.
+  const GuestView& shown = own.gpus.empty() ? view : own;
+  if (const auto modules = judgeGpuModules(shown)) {
     findings.push_back(*modules);
   }
-  const bool dmaBuf = std::ranges::any_of(view.gpus, &GuestGpu::dmaBuf);
+  const bool dmaBuf = std::ranges::any_of(shown.gpus, &GuestGpu::dmaBuf);
   if (!dmaBuf && !view.peerMemory) {
     findings.push_back(
         {"gpu-path", "", Outcome::failed, "DMA-BUF or nvidia_peermem",

@@ -13,9 +13,12 @@ namespace vfpass::verify {
 
 /// Whether the guest has a GPU that RDMA can reach, and by which mechanism. Waived when `wanted` is
 /// false and the guest has none. `nvlink` comes from the mapping and determines the remedy for CUDA
-/// error 802.
+/// error 802. `vfs` and `gpus` are leased to the VM: devices that the guest has otherwise are not
+/// judged (viewOfLeased).
 std::vector<Finding> judgeGpus(const GuestView& view, bool wanted,
-                               std::optional<NvlinkMode> nvlink = {});
+                               std::optional<NvlinkMode> nvlink = {},
+                               const std::vector<Lease>& vfs = {},
+                               const std::vector<LeasedGpu>& gpus = {});
 
 /// Judges the distance between NIC and GPU in the guest, which NCCL relies on. Compares it with the
 /// tree that the domain's XML describes and with the path on the host, if it is known. Adds the

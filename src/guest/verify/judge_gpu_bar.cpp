@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "choose_gpus.hpp"
 #include "vfpass/base/bounded_read.hpp"
 #include "vfpass/base/text.hpp"
 
@@ -45,37 +46,53 @@ struct Bars {
   std::vector<std::string> unassigned;
   std::vector<std::string> small;
   std::vector<std::string> sound;
+  std::vector<std::string> missing;  ///< entries of leased GPUs
 };
 
-Bars sorted(const GuestView& view) {
+void sortInto(Bars& bars, const GuestGpu& gpu) {
+  const GuestBar* bar = memoryBar(gpu);
+  if (bar == nullptr) {
+    return;
+  }
+  const std::string size = bar->bytes == 0 ? "" : " of " + sizeOf(bar->bytes);
+  if (!bar->assigned || bar->bytes == 0) {
+    bars.unassigned.push_back(gpu.pci + ": BAR1" + size + " has no address");
+  } else if (isSmall(gpu, *bar)) {
+    bars.small.push_back(gpu.pci + ": BAR1" + size + " for " + sizeOf(*gpu.memoryBytes) +
+                         " of memory");
+  } else {
+    bars.sound.push_back(gpu.pci + size);
+  }
+}
+
+Bars barsOf(const GuestView& view, const std::vector<LeasedGpu>& leased) {
   Bars bars;
-  for (const GuestGpu& gpu : view.gpus) {
-    const GuestBar* bar = memoryBar(gpu);
-    if (bar == nullptr) {
-      continue;
-    }
-    const std::string size = bar->bytes == 0 ? "" : " of " + sizeOf(bar->bytes);
-    if (!bar->assigned || bar->bytes == 0) {
-      bars.unassigned.push_back(gpu.pci + ": BAR1" + size + " has no address");
-    } else if (isSmall(gpu, *bar)) {
-      bars.small.push_back(gpu.pci + ": BAR1" + size + " for " + sizeOf(*gpu.memoryBytes) +
-                           " of memory");
-    } else {
-      bars.sound.push_back(gpu.pci + size);
-    }
+  for (const LeasedGpu& each : leased) {
+    const GuestGpu* gpu = gpuAtPlaceOf(view, each);
+    gpu == nullptr ? bars.missing.push_back(each.entry) : sortInto(bars, *gpu);
   }
   return bars;
 }
 
+std::string whyNotJudged(const Bars& bars, bool anyLeased) {
+  return !anyLeased             ? "not judged: no GPU of the guest is known as leased by vfpass"
+         : bars.missing.empty() ? "not judged: no BAR1, as in integrated GPUs"
+                                : "not found in the guest: " + join(bars.missing, ", ");
+}
+
 }  // namespace
 
-std::optional<Finding> judgeGpuBars(const GuestView& view) {
+std::optional<Finding> judgeGpuBars(const GuestView& view, const std::vector<LeasedGpu>& leased) {
   if (std::ranges::all_of(view.gpus, [](const GuestGpu& gpu) { return gpu.bars.empty(); })) {
     return std::nullopt;
   }
-  const Bars bars = sorted(view);
-  Finding finding{
-      "gpu-bar", "", Outcome::passed, "each GPU's memory is behind a BAR1 with an address", {}, {}};
+  const Bars bars = barsOf(view, leased);
+  Finding finding{"gpu-bar",
+                  "",
+                  Outcome::passed,
+                  "the memory of each leased GPU is behind a BAR1 with an address",
+                  {},
+                  {}};
   if (!bars.unassigned.empty()) {
     finding.outcome = Outcome::failed;
     finding.seen = join(bars.unassigned, "; ");
@@ -84,9 +101,9 @@ std::optional<Finding> judgeGpuBars(const GuestView& view) {
     finding.outcome = Outcome::warning;
     finding.seen = join(bars.small, "; ") + ": RDMA can register no more at one time";
     finding.remedy = smallRemedy;
-  } else if (bars.sound.empty()) {
+  } else if (bars.sound.empty() || !bars.missing.empty()) {
     finding.outcome = Outcome::waived;
-    finding.seen = "not judged: no BAR1, as in integrated GPUs";
+    finding.seen = whyNotJudged(bars, !leased.empty());
   } else {
     finding.seen = join(bars.sound, ", ");
   }

@@ -18,14 +18,15 @@ namespace vfpass::verify {
 /// `kernel-update`. All are warnings at most.
 std::vector<Finding> judgeGuestSystem(const GuestView& view);
 
-/// `gpu-bar`: whether each GPU's BAR1, through which NICs reach its memory, has an address in the
-/// guest (failed if not), and is as large as the memory (a warning if not). Waived if no GPU has
-/// such a BAR.
-std::optional<Finding> judgeGpuBars(const GuestView& view);
+/// `gpu-bar`: whether the BAR1 of each leased GPU, through which NICs reach its memory, has an
+/// address in the guest (failed if not), and is as large as the memory (a warning if not). Waived
+/// if none of them has such a BAR, or if vfpass leased none: other GPUs are not judged.
+std::optional<Finding> judgeGpuBars(const GuestView& view, const std::vector<LeasedGpu>& leased);
 
 /// `gpu-modules`: which of DMA-BUF and nvidia_peermem can work with the flavour and version of
 /// NVIDIA's modules, CUDA, the kernel and the RDMA devices, and why the other cannot. A warning if
-/// none can. nullopt if the guest does not report NVIDIA's driver.
+/// none can. nullopt if the guest does not report NVIDIA's driver. The GPUs and RDMA devices of
+/// `view` are those that count (viewOfLeased).
 std::optional<Finding> judgeGpuModules(const GuestView& view);
 
 /// How to get one of the two to work.

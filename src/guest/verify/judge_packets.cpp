@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "choose_gpus.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/mlx5_firmware.hpp"
 
@@ -29,16 +30,18 @@ const PciePackets* packetsAt(const GuestView& view, const std::string& address) 
 
 // vfio-pci emulates MaxPayload, and passes MaxReadReq of a whole function on to the hardware
 // (vfio_exp_config_write() in drivers/vfio/pci/vfio_pci_config.c).
-std::string seenByGuest(const std::string& nic, const GuestView& view) {
+std::string seenByGuest(const std::string& nic, const GuestView& view,
+                        const std::vector<LeasedGpu>& gpus) {
   constexpr std::size_t mostGpus = 8;
   std::vector<std::string> seen;
   if (const PciePackets* own = packetsAt(view, nic); own != nullptr) {
     seen.push_back("VF " + payloadOf(*own) + ", MaxReadReq that of the PF");
   }
-  for (std::size_t i = 0; i < std::min(view.gpus.size(), mostGpus); ++i) {
-    const GuestGpu& gpu = view.gpus[i];
-    if (const PciePackets* packets = packetsAt(view, gpu.pci); packets != nullptr) {
-      seen.push_back("GPU " + gpu.pci + " MaxReadReq " + std::to_string(packets->readRequest) +
+  for (std::size_t i = 0; i < std::min(gpus.size(), mostGpus); ++i) {
+    const GuestGpu* gpu = gpuAtPlaceOf(view, gpus[i]);
+    const PciePackets* packets = gpu == nullptr ? nullptr : packetsAt(view, gpu->pci);
+    if (packets != nullptr) {
+      seen.push_back("GPU " + gpu->pci + " MaxReadReq " + std::to_string(packets->readRequest) +
                      ", " + payloadOf(*packets));
     }
   }
@@ -67,8 +70,9 @@ std::string remedyOf(const Lease& lease, const HostPackets& packets, bool smallR
 }  // namespace
 
 std::optional<Finding> judgePackets(const Lease& lease, const std::string& nic,
-                                    const GuestView& view, const HostSide& host) {
-  const std::string guest = seenByGuest(nic, view);
+                                    const GuestView& view, const HostSide& host,
+                                    const std::vector<LeasedGpu>& gpus) {
+  const std::string guest = seenByGuest(nic, view, gpus);
   const std::string expected =
       "the PF's MaxReadReq is at least 512 and its MaxPayload the largest possible";
   if (!host.packets) {

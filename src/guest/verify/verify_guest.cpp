@@ -76,7 +76,8 @@ class VfVerification {
   void verify() {
     layer_.enter("device-host", "the host sees the VF");
     const HostSide host = watch_.host ? watch_.host(lease_) : HostSide{};
-    const DeviceVerdict device = judgeEntry(lease_, guest_.view, watch_.host ? &host : nullptr);
+    const DeviceVerdict device =
+        judgeEntry(lease_, guest_.view, watch_.host ? &host : nullptr, guest_.plan.gpus);
     addAll(device.findings);
     watch_.show(part_.position + ": host memory");
     layer_.enter("data-host", "the probe moves data");
@@ -254,7 +255,7 @@ class Verification {
     const GuestView& view = guest.view;
     confinedAs_ = view.confinedAs;
     // What all VFs have in common: usable GPU memory, and the guest's own tools.
-    const auto gpus = testsGpus_ ? judgeGpus(view, true, plan_.nvlink)
+    const auto gpus = testsGpus_ ? judgeGpus(view, true, plan_.nvlink, plan_.leases, plan_.gpus)
                                  : std::vector{gpusNotTested(plan_.gpuTest, view)};
     const bool gpuUsable = testsGpus_ && gpus.back().outcome == Outcome::passed;
     layer_.enter("perftest", "the guest can be searched for its own tools");

@@ -46,7 +46,8 @@ class Party {
   /// This entry's end of the data path; nullopt when a check failed, which is in the report.
   std::optional<PairEnd> endOf(const Lease& lease) {
     const auto host = hostSideOf(lease);
-    const DeviceVerdict verdict = judgeEntry(lease, reached_.view, host ? &*host : nullptr);
+    const DeviceVerdict verdict =
+        judgeEntry(lease, reached_.view, host ? &*host : nullptr, guest_.gpus);
     addAll(verdict.findings);
     if (!verdict.port) {
       skipGpus(lease, lease.entry + " failed before");
@@ -74,8 +75,9 @@ class Party {
 
   void judgeGpu(GpuTest test) {
     const bool tests = testsGpus(test, guest_.gpus);
-    const auto findings = tests ? judgeGpus(reached_.view, true, guest_.nvlink)
-                                : std::vector{gpusNotTested(test, reached_.view)};
+    const auto findings =
+        tests ? judgeGpus(reached_.view, true, guest_.nvlink, guest_.leases, guest_.gpus)
+              : std::vector{gpusNotTested(test, reached_.view)};
     gpuUsable_ = tests && findings.back().outcome == Outcome::passed;
     addAll(findings);
   }

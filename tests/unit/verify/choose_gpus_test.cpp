@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "sound_inventory.hpp"
+
 namespace vfpass::verify {
 namespace {
 
@@ -105,6 +107,34 @@ TEST(FindLeasedGpuTest, ReportsGpuMissingInGuestOrCuda) {
   elsewhere.guestPath.clear();
   EXPECT_EQ(findLeasedGpu(mirroredGuest(), elsewhere, "rail0", "").problem.outcome,
             Outcome::notObservable);
+}
+
+TEST(ViewOfLeasedTest, HasOnlyWhatVfpassGave) {
+  GuestView view = mirroredGuest();
+  view.gpus.push_back(view.gpus[0]);
+  view.gpus.back().pci = "0000:09:00.0";
+  view.rdmaDevices.resize(2);
+  const auto own = viewOfLeased(view, {}, {behindSlot3()});
+  ASSERT_THAT(own.gpus, SizeIs(1));
+  EXPECT_EQ(parsePciAddress(own.gpus[0].pci), parsePciAddress("0000:05:00.0"));
+  EXPECT_THAT(own.rdmaDevices, SizeIs(2)) << "no VF was found";
+  EXPECT_THAT(viewOfLeased(view, {}, {}).gpus, SizeIs(view.gpus.size())) << "--gpu";
+  LeasedGpu unknown = behindSlot3();
+  unknown.guestPath.clear();
+  EXPECT_THAT(viewOfLeased(view, {}, {unknown}).gpus, SizeIs(0));
+}
+
+TEST(ViewOfLeasedTest, HasRdmaDeviceOfVf) {
+  auto inventory = nlohmann::json::parse(soundInventory);
+  auto other = inventory["rdma"]["devices"][0];
+  other["name"] = "mlx5_9";
+  other["pci"] = "0000:09:00.0";
+  inventory["rdma"]["devices"].push_back(other);
+  Lease rail0 = vf("rail0");
+  vfOf(rail0).settings.mac = parseMacAddress("52:54:00:aa:bb:cc");
+  const auto own = viewOfLeased(readGuestView(inventory), {rail0}, {});
+  ASSERT_THAT(own.rdmaDevices, SizeIs(1));
+  EXPECT_EQ(own.rdmaDevices[0].name, "mlx5_0");
 }
 
 TEST(GpuCoverageTest, UntestedGpuIsNotObservable) {

@@ -32,12 +32,24 @@ Json gpu(const Json& bars, std::uint64_t memory = 80 * gibibyte) {
           {"gpudirect_rdma_supported", 1}};
 }
 
+// GPU 0000:05:00.0 is behind port 0000:00:02.0, and 0000:06:00.0 behind 0000:00:03.0.
 GuestView with(const Json& gpus) {
-  return readGuestView({{"gpus", {{"libcuda", {{"found", true}}}, {"devices", gpus}}}});
+  return readGuestView({{"pci",
+                         {{{"address", "0000:05:00.0"},
+                           {"path", "/sys/devices/pci0000:00/0000:00:02.0/0000:05:00.0"}},
+                          {{"address", "0000:06:00.0"},
+                           {"path", "/sys/devices/pci0000:00/0000:00:03.0/0000:06:00.0"}}}},
+                        {"gpus", {{"libcuda", {{"found", true}}}, {"devices", gpus}}}});
 }
 
+LeasedGpu leasedBehind(const char* port) {
+  return {"gpu0", {*parsePciAddress(port), *parsePciAddress("0000:09:00.0")}, {}};
+}
+
+const std::vector<LeasedGpu> leased{leasedBehind("0000:00:02.0")};
+
 Finding judged(const Json& bars, std::uint64_t memory = 80 * gibibyte) {
-  return judgeGpuBars(with(Json::array({gpu(bars, memory)}))).value_or(Finding{});
+  return judgeGpuBars(with(Json::array({gpu(bars, memory)})), leased).value_or(Finding{});
 }
 
 TEST(JudgeGpuBarTest, PassesWhenBarHasAddressAndCoversMemory) {
@@ -62,7 +74,7 @@ TEST(JudgeGpuBarTest, BarWithoutAddressFails) {
 TEST(JudgeGpuBarTest, ComesBeforeDriver) {
   GuestView view = with(one(gpu(one(bar(2, 0, false)))));
   view.cudaStatus = 3;
-  const auto findings = judgeGpus(view, true);
+  const auto findings = judgeGpus(view, true, {}, {}, leased);
   ASSERT_EQ(findings.size(), 2U);
   EXPECT_EQ(findings[0].key, "gpu-bar");
   EXPECT_EQ(findings[1].key, "gpu-driver");
@@ -87,17 +99,43 @@ TEST(JudgeGpuBarTest, MemoryOfSuperchipIsInLaterBar) {
 TEST(JudgeGpuBarTest, OneOfSeveralGpusFails) {
   Json other = gpu(one(bar(2, 0, false)));
   other["pci"] = "0000:06:00.0";
-  const auto found = judgeGpuBars(with({gpu(one(bar(2, 128 * gibibyte))), other}));
+  const auto found = judgeGpuBars(with({gpu(one(bar(2, 128 * gibibyte))), other}),
+                                  {leased[0], leasedBehind("0000:00:03.0")});
   EXPECT_EQ(found->outcome, Outcome::failed);
   EXPECT_THAT(found->seen, testing::Not(HasSubstr("0000:05:00.0")));
 }
 
+// Such as a hostdev that the administrator has added, or a vGPU.
+TEST(JudgeGpuBarTest, GpuThatVfpassDidNotLeaseIsNotJudged) {
+  Json other = gpu(one(bar(2, 0, false)));
+  other["pci"] = "00000000:06:00.0";
+  const GuestView view = with({gpu(one(bar(2, 128 * gibibyte))), other});
+  EXPECT_EQ(judgeGpuBars(view, leased)->outcome, Outcome::passed);
+  EXPECT_EQ(judgeGpuBars(view, leased)->seen, "0000:05:00.0 of 128 GiB");
+  const auto none = judgeGpuBars(view, {});
+  EXPECT_EQ(none->outcome, Outcome::waived);
+  EXPECT_THAT(none->seen, HasSubstr("no GPU of the guest is known as leased"));
+}
+
+TEST(JudgeGpuBarTest, LeasedGpuThatIsNotFoundHasNotPassed) {
+  const GuestView view = with(one(gpu(one(bar(2, 128 * gibibyte)))));
+  LeasedGpu unknown = leased[0];
+  unknown.guestPath.clear();
+  unknown.entry = "gpu1";
+  for (const auto& gpus :
+       {std::vector{leased[0], unknown}, std::vector{leasedBehind("0000:00:07.0")}}) {
+    const auto found = judgeGpuBars(view, gpus);
+    EXPECT_EQ(found->outcome, Outcome::waived);
+    EXPECT_THAT(found->seen, HasSubstr("not found in the guest: " + gpus.back().entry));
+  }
+}
+
 TEST(JudgeGpuBarTest, UnknownHasNotPassed) {
-  EXPECT_FALSE(judgeGpuBars(with(one(gpu(Json::array()))))) << "an older probe";
-  EXPECT_FALSE(judgeGpuBars({}));
+  EXPECT_FALSE(judgeGpuBars(with(one(gpu(Json::array()))), leased)) << "an older probe";
+  EXPECT_FALSE(judgeGpuBars({}, leased));
   EXPECT_EQ(judged(one(bar(0, 1 << 24))).outcome, Outcome::waived) << "an integrated GPU";
   for (const Json& odd : {bar(7, 1), bar(-1, 1), Json("text"), Json({{"number", 1}})}) {
-    EXPECT_FALSE(judgeGpuBars(with(one(gpu(one(odd)))))) << odd;
+    EXPECT_FALSE(judgeGpuBars(with(one(gpu(one(odd)))), leased)) << odd;
   }
   EXPECT_TRUE(with(one(gpu(Json::array_t(99, bar(2, 1))))).gpus[0].bars.size() == 6);
 }

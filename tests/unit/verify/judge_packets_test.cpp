@@ -19,11 +19,18 @@ Json express(int payload, int readRequest) {
 
 // In a VF the register is reserved and reads as 128.
 GuestView guest(const Json& vf = express(256, 128)) {
-  return readGuestView({{"pci",
-                         {{{"address", "0000:01:00.0"}, {"express", vf}},
-                          {{"address", "0000:05:00.0"}, {"express", express(256, 512)}}}},
-                        {"gpus", {{"devices", {{{"pci", "00000000:05:00.0"}}}}}}});
+  return readGuestView(
+      {{"pci",
+        {{{"address", "0000:01:00.0"}, {"express", vf}},
+         {{"address", "0000:05:00.0"},
+          {"express", express(256, 512)},
+          {"path", "/sys/devices/pci0000:00/0000:00:02.0/0000:05:00.0"}},
+         {{"address", "0000:06:00.0"}, {"express", express(128, 128)}}}},
+       {"gpus", {{"devices", {{{"pci", "00000000:05:00.0"}}, {{"pci", "00000000:06:00.0"}}}}}}});
 }
+
+const std::vector<LeasedGpu> gpus{
+    {"gpu0", {*parsePciAddress("0000:00:02.0"), *parsePciAddress("0000:09:00.0")}, {}}};
 
 Finding judged(unsigned readRequest, unsigned payload, unsigned possible = 512,
                std::uint16_t vendor = 0x15b3) {
@@ -33,7 +40,7 @@ Finding judged(unsigned readRequest, unsigned payload, unsigned possible = 512,
   HostSide host;
   host.vendor = vendor;
   host.packets = HostPackets{{payload, 512, readRequest}, possible};
-  return judgePackets(lease, "0000:01:00.0", guest(), host).value_or(Finding{});
+  return judgePackets(lease, "0000:01:00.0", guest(), host, gpus).value_or(Finding{});
 }
 
 TEST(JudgePacketsTest, ShowsBothSides) {
@@ -43,7 +50,8 @@ TEST(JudgePacketsTest, ShowsBothSides) {
   EXPECT_EQ(found.observer, Observer::host);
   EXPECT_EQ(found.seen,
             "PF: MaxReadReq 4096, MaxPayload 512 of 512 possible; in the guest: VF MaxPayload 256, "
-            "MaxReadReq that of the PF; GPU 00000000:05:00.0 MaxReadReq 512, MaxPayload 256");
+            "MaxReadReq that of the PF; GPU 00000000:05:00.0 MaxReadReq 512, MaxPayload 256")
+      << "not the GPU that vfpass did not lease";
 }
 
 TEST(JudgePacketsTest, SmallReadRequestsOfConnectxAreWarning) {
@@ -63,14 +71,13 @@ TEST(JudgePacketsTest, PayloadIsComparedWithWhatAllSupport) {
 
 TEST(JudgePacketsTest, UnknownHasNotPassed) {
   const Lease lease;
-  EXPECT_EQ(judgePackets(lease, "0000:01:00.0", guest(), {})->outcome, Outcome::waived);
-  EXPECT_FALSE(judgePackets(lease, "0000:01:00.0", {}, {})) << "an older probe";
+  EXPECT_EQ(judgePackets(lease, "0000:01:00.0", guest(), {}, gpus)->outcome, Outcome::waived);
+  EXPECT_FALSE(judgePackets(lease, "0000:01:00.0", {}, {}, gpus)) << "an older probe";
   for (const Json& odd : {Json("text"), express(-1, 512), express(1 << 20, 512), Json(nullptr)}) {
     EXPECT_FALSE(guest(odd).services.at("0000:01:00.0").packets) << odd;
   }
-  GuestView many = guest();
-  many.gpus.resize(1000, many.gpus[0]);
-  EXPECT_LT(judgePackets(lease, "", many, {})->seen.size(), 1000U);
+  const std::vector<LeasedGpu> many(1000, gpus[0]);
+  EXPECT_LT(judgePackets(lease, "", guest(), {}, many)->seen.size(), 1000U);
 }
 
 }  // namespace
