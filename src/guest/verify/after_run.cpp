@@ -10,7 +10,9 @@ namespace vfpass::verify {
 
 std::optional<GuestView> readErrors(agent::Agent& agent, const agent::PlacedProbe& probe) {
   try {
+    // Also if the deadline of the run has passed, because the log may have the reason.
     agent::Agent limited = agent.withinAtMost(deadlines::errorCounters);
+    limited.allowAtLeast(deadlines::errorCounters);
     return readGuestView(runProbe(limited, probe, {"errors"}));
   } catch (const Error&) {
     return std::nullopt;

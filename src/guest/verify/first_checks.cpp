@@ -63,10 +63,8 @@ void Layer::reportError(const Error& error) const {
   report_({key_, "", Outcome::notObservable, expectation_, error.what(), error.remedy()});
 }
 
-ReachedGuest reachGuest(agent::Agent& agent, const agent::ProbeFile& probe,
-                        const std::string& folder, const agent::Agent::Progress& pushed,
-                        Layer& layer) {
-  ReachedGuest guest;
+void reachGuest(agent::Agent& agent, const agent::ProbeFile& probe, const std::string& folder,
+                const agent::Agent::Progress& pushed, Layer& layer, ReachedGuest& guest) {
   layer.enter("agent", "the guest agent runs programs");
   agent.run("/bin/true", {});
   layer.reportPassed("ran /bin/true");
@@ -85,7 +83,6 @@ ReachedGuest reachGuest(agent::Agent& agent, const agent::ProbeFile& probe,
   layer.enter("inventory", "the probe lists the guest's devices");
   guest.view = readGuestView(runProbe(agent, guest.probe, {"inventory"}));
   layer.reportPassed("list received");
-  return guest;
 }
 
 DeviceVerdict judgeEntry(const Lease& lease, const GuestView& view, const HostSide* host,

@@ -31,15 +31,14 @@ class Layer {
 
 /// A guest with a running probe, and its inventory.
 struct ReachedGuest {
-  agent::PlacedProbe probe;
+  agent::PlacedProbe probe;  ///< without a path: it has not started
   GuestView view;
 };
 
 /// Checks agent, probe and inventory, which come before any device. Throws when one fails; `layer`
-/// then holds the failed check.
-ReachedGuest reachGuest(agent::Agent& agent, const agent::ProbeFile& probe,
-                        const std::string& folder, const agent::Agent::Progress& pushed,
-                        Layer& layer);
+/// then holds the failed check, and `guest.probe` the probe if it has started.
+void reachGuest(agent::Agent& agent, const agent::ProbeFile& probe, const std::string& folder,
+                const agent::Agent::Progress& pushed, Layer& layer, ReachedGuest& guest);
 
 /// All checks of an entry before data is moved. The host's own view comes first, unless `host` is
 /// null. `gpus`: the leased ones. Pure.

@@ -54,8 +54,10 @@ std::optional<Finding> judgePlacement(const HostPlacement& placement);
 /// The same of a host whose vfpass is too old to report it: waived.
 Finding placementNotReported();
 
-/// Adds to each failed finding of the guest the last line of the guest's kernel log that may
-/// explain it, if there is one. `log`: untrusted.
-void quoteKernelLog(std::vector<Finding>& findings, const std::vector<std::string>& log);
+/// Adds to each finding that failed, or that an error kept from being observed, the last line of a
+/// guest's kernel log that may explain it, if there is one: `; SOURCE: LINE`. Findings of the host
+/// stay. `log`: untrusted, but printable and bounded (readGuestView).
+void quoteKernelLog(std::vector<Finding>& findings, const std::vector<std::string>& log,
+                    const std::string& source = "the guest's kernel log");
 
 }  // namespace vfpass::verify

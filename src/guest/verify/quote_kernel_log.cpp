@@ -4,6 +4,7 @@
 #include <array>
 #include <string_view>
 
+#include "vfpass/base/kernel_record.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::verify {
@@ -18,13 +19,16 @@ struct Topic {
 };
 
 // The first topic whose check fits is searched.
-const std::array<Topic, 4>& topics() {
-  static const std::array<Topic, 4> all{
+const std::array<Topic, 5>& topics() {
+  static const std::array<Topic, 5> all{
       {{{"gpu-bar"}, {"can't assign", "failed to assign", "nvrm"}},
        {{"gpu-path", "gpu-modules"}, {"peermem", "peer_mem", "nvrm", "nvidia"}},
-       {{"gpu", "data-gpu", "peer-data-gpu"},
+       {{"gpu", "data-gpu", "peer-data-gpu", "peer-data-host-to-gpu", "data-host-to-gpu",
+         "nccl-tests"},
         {"nvrm", "peermem", "peer_mem", "nvidia", "dmar", "amd-vi", "iommu", "smmu"}},
-       {{"driver", "mac", "link", "rdma-", "port", "gid", "data-", "peer-"},
+       {{"inventory"}, {"nvrm", "nvidia", "mlx5", "mlx4", "infiniband", "ib_core", "rxe"}},
+       {{"driver", "mac", "link", "rdma-", "port", "gid", "data-", "sizes-", "latency-", "peer-",
+         "perftest"},
         {"mlx5", "mlx4", "infiniband", "ib_core", "rxe", "dmar", "amd-vi", "iommu", "smmu"}}}};
   return all;
 }
@@ -49,21 +53,32 @@ const std::string* lineAbout(const Topic& topic, const std::vector<std::string>&
   const auto explains = [&](const std::string& line) {
     const std::string lower = toLower(line);
     const auto has = [&](std::string_view word) { return lower.find(word) != std::string::npos; };
-    return isComplaint(lower) && std::ranges::any_of(topic.words, has);
+    return isComplaint(lower) && std::ranges::any_of(topic.words, has) && !explainsNothing(line);
   };
   const auto found = std::find_if(log.rbegin(), log.rend(), explains);
   return found == log.rend() ? nullptr : &*found;
 }
 
+// An error that ends a verification, such as a probe that hangs, is not observable. So are checks
+// that SELinux prevents, and transfers that are not tried: other findings explain these.
+bool mayBeExplained(const Finding& finding) {
+  constexpr std::array<std::string_view, 5> moving{"inventory", "data-", "peer-", "perftest",
+                                                   "nccl-tests"};
+  const auto begins = [&](std::string_view each) { return finding.key.starts_with(each); };
+  const bool ended = finding.outcome == Outcome::notObservable &&
+                     std::ranges::any_of(moving, begins) && !finding.seen.starts_with("not tried");
+  return finding.observer == Observer::guest && (finding.outcome == Outcome::failed || ended);
+}
+
 }  // namespace
 
-void quoteKernelLog(std::vector<Finding>& findings, const std::vector<std::string>& log) {
+void quoteKernelLog(std::vector<Finding>& findings, const std::vector<std::string>& log,
+                    const std::string& source) {
   for (Finding& finding : findings) {
-    const bool failed = finding.outcome == Outcome::failed && finding.observer == Observer::guest;
-    const Topic* topic = failed ? topicOf(finding.key) : nullptr;
+    const Topic* topic = mayBeExplained(finding) ? topicOf(finding.key) : nullptr;
     const std::string* line = topic == nullptr ? nullptr : lineAbout(*topic, log);
     if (line != nullptr) {
-      finding.seen += "; the guest's kernel log: " + *line;
+      finding.seen += "; " + source + ": " + *line;
     }
   }
 }

@@ -245,14 +245,18 @@ class Verification {
     } catch (const Error& error) {
       layer_.reportError(error);
     }
+    // Also of a verification that an error ended: the log may have its reason.
+    if (const auto& after = viewAfterRun()) {
+      quoteKernelLog(report_.findings, after->kernelLog);
+    }
     return report_;
   }
 
  private:
   void reach(const agent::ProbeFile& probe) {
     watch_.show("checking the guest");
-    const ReachedGuest guest = reachGuest(agent_, probe, plan_.folder, watch_.pushed, layer_);
-    const GuestView& view = guest.view;
+    reachGuest(agent_, probe, plan_.folder, watch_.pushed, layer_, guest_);
+    const GuestView& view = guest_.view;
     confinedAs_ = view.confinedAs;
     // What all VFs have in common: usable GPU memory, and the guest's own tools.
     const auto gpus = testsGpus_ ? judgeGpus(view, true, plan_.nvlink, plan_.leases, plan_.gpus)
@@ -260,14 +264,13 @@ class Verification {
     const bool gpuUsable = testsGpus_ && gpus.back().outcome == Outcome::passed;
     layer_.enter("perftest", "the guest can be searched for its own tools");
     const auto tools = plan_.tools ? findTools(agent_) : std::set<std::string>{};
-    const GuestUnderTest tested{plan_,     view,  guest.probe,
+    const GuestUnderTest tested{plan_,     view,  guest_.probe,
                                 gpuUsable, tools, assignGpus(plan_.leases, plan_.gpus)};
     GpuCoverage coverage(plan_.gpus);
     if (!verifyVfs(tested, coverage)) {
       return;
     }
-    const auto after = readErrors(agent_, guest.probe);
-    addAll(judgeAfterRun(used_, view, after));
+    addAll(judgeAfterRun(used_, view, viewAfterRun()));
     // What concerns the whole guest: NCCL, then the GPUs, of which each has to have been tested.
     if (testsGpus_ && isMirrored()) {
       layer_.enter("nccl-topology", "the guest can be searched for NCCL's topology file");
@@ -286,9 +289,15 @@ class Verification {
     if (testsGpus_) {
       addAll(coverage.findings());
     }
-    if (after) {
-      quoteKernelLog(report_.findings, after->kernelLog);
+  }
+
+  // Asked once; not without a probe.
+  const std::optional<GuestView>& viewAfterRun() {
+    if (!askedAfterRun_ && !guest_.probe.path.empty()) {
+      askedAfterRun_ = true;
+      after_ = readErrors(agent_, guest_.probe);
     }
+    return after_;
   }
 
   // False if an error stopped one of them.
@@ -380,6 +389,9 @@ class Verification {
   VerifyReport report_;
   std::string confinedAs_;
   std::vector<UsedPort> used_;
+  ReachedGuest guest_;
+  std::optional<GuestView> after_;
+  bool askedAfterRun_ = false;
   Layer layer_{[this](const Finding& finding) { add(finding); }};
 };
 

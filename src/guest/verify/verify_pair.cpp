@@ -35,7 +35,7 @@ class Party {
   /// False when the guest cannot be inspected; the report then has the failed check.
   bool reach(const agent::ProbeFile& probe, const VerifyPlan& plan, const VerifyWatch& watch) {
     try {
-      reached_ = reachGuest(guest_.agent, probe, plan.folder, watch.pushed, layer_);
+      reachGuest(guest_.agent, probe, plan.folder, watch.pushed, layer_, reached_);
       return true;
     } catch (const Error& error) {
       layer_.reportError(error);
@@ -129,21 +129,20 @@ class Party {
     }
   }
 
-  /// Also quotes the guest's kernel log at its own failed findings, not at those of a pair.
   void reportAfterRun() {
-    const auto after = readErrors(guest_.agent, reached_.probe);
-    if (after) {
-      std::vector<Finding> own;
-      for (const std::size_t each : own_) {
-        own.push_back(report_.findings[each]);
-      }
-      quoteKernelLog(own, after->kernelLog);
-      for (std::size_t i = 0; i < own.size(); ++i) {
-        report_.findings[own_[i]] = own[i];
-      }
-    }
-    addAll(judgeAfterRun(used_, reached_.view, after));
+    readAfterRun();
+    addAll(judgeAfterRun(used_, reached_.view, after_));
   }
+
+  /// Quotes the guest's kernel log: at its own findings, and at those of pairs with its name.
+  void quoteLog(const std::vector<std::size_t>& ofPairs) {
+    readAfterRun();
+    quoteLog(own_, "the guest's kernel log");
+    quoteLog(ofPairs, "kernel log of " + guest_.domainName);
+  }
+
+  /// Indices of this guest's findings in the report.
+  [[nodiscard]] const std::vector<std::size_t>& own() const { return own_; }
 
   void reportCoverage(GpuTest test) {
     if (testsGpus(test, guest_.gpus)) {
@@ -164,6 +163,25 @@ class Party {
   }
 
  private:
+  // Asked once; not without a probe.
+  void readAfterRun() {
+    if (!askedAfterRun_ && !reached_.probe.path.empty()) {
+      askedAfterRun_ = true;
+      after_ = readErrors(guest_.agent, reached_.probe);
+    }
+  }
+
+  void quoteLog(const std::vector<std::size_t>& which, const std::string& source) {
+    std::vector<Finding> findings;
+    for (const std::size_t each : which) {
+      findings.push_back(report_.findings[each]);
+    }
+    quoteKernelLog(findings, after_ ? after_->kernelLog : std::vector<std::string>{}, source);
+    for (std::size_t i = 0; i < which.size(); ++i) {
+      report_.findings[which[i]] = findings[i];
+    }
+  }
+
   // nullopt: its host does not tell; if it failed to, the report says so.
   std::optional<HostSide> hostSideOf(const Lease& lease) {
     if (!guest_.host) {
@@ -185,7 +203,9 @@ class Party {
   GpuCoverage coverage_;
   ReachedGuest reached_;
   std::vector<UsedPort> used_;
-  std::vector<std::size_t> own_;  ///< indices of this guest's findings in the report
+  std::optional<GuestView> after_;  ///< nullopt: not asked, or not reported
+  bool askedAfterRun_ = false;
+  std::vector<std::size_t> own_;
   bool gpuUsable_ = false;
   Layer layer_{[this](const Finding& finding) { add(finding); }};
 };
@@ -240,10 +260,27 @@ class PairVerification {
       initiator_.reportCoverage(plan_.gpuTest);
       target_.reportCoverage(plan_.gpuTest);
     }
+    // Also of a guest whose probe has started and then failed.
+    const auto ofPairs = findingsOfPairs();
+    initiator_.quoteLog(ofPairs);
+    target_.quoteLog(ofPairs);
     return std::move(report_);
   }
 
  private:
+  [[nodiscard]] std::vector<std::size_t> findingsOfPairs() const {
+    std::vector<std::size_t> found;
+    for (std::size_t each = 0; each < report_.findings.size(); ++each) {
+      const auto isNot = [each](const std::vector<std::size_t>& own) {
+        return std::ranges::find(own, each) == own.end();
+      };
+      if (isNot(initiator_.own()) && isNot(target_.own())) {
+        found.push_back(each);
+      }
+    }
+    return found;
+  }
+
   [[nodiscard]] std::string subjectOf(const LeasePair& pair) const {
     return pair.initiator.entry + " - " + targetName_ + ":" + pair.target.entry;
   }

@@ -40,6 +40,32 @@ TEST(QuoteKernelLogTest, QuotesLastLineThatExplainsTheFailure) {
   EXPECT_EQ(one[0].seen, "seen; the guest's kernel log: " + log[1]);
 }
 
+// An error that ends the verification.
+TEST(QuoteKernelLogTest, ExplainsWhatCouldNotBeObserved) {
+  for (const char* key : {"data-host", "peer-data-host", "peer-reach"}) {
+    EXPECT_EQ(quoted(key, Outcome::notObservable), "seen; the guest's kernel log: " + log[5]);
+  }
+  EXPECT_EQ(quoted("inventory", Outcome::notObservable), "seen; the guest's kernel log: " + log[3]);
+  for (const char* key : {"driver", "gpu-tested", "other-vfs", "device-host"}) {
+    EXPECT_EQ(quoted(key, Outcome::notObservable), "seen")
+        << key << ": another finding explains it";
+  }
+  std::vector<Finding> notTried{
+      {"data-gpu-to-host", "", Outcome::notObservable, "", "not tried", ""}};
+  quoteKernelLog(notTried, log);
+  EXPECT_EQ(notTried[0].seen, "not tried");
+  std::vector<Finding> named{{"peer-reach", "", Outcome::failed, "", "seen", ""}};
+  quoteKernelLog(named, log, "kernel log of train1");
+  EXPECT_EQ(named[0].seen, "seen; kernel log of train1: " + log[5]);
+}
+
+TEST(QuoteKernelLogTest, RepeatedParametersExplainNothing) {
+  std::vector<Finding> one{{"driver", "", Outcome::failed, "", "seen", ""}};
+  quoteKernelLog(one, {log[1], "Kernel command line: mlx5_core.error=1",
+                       "mlx5_core: module verification failed: signature missing"});
+  EXPECT_EQ(one[0].seen, "seen; the guest's kernel log: " + log[1]);
+}
+
 TEST(QuoteKernelLogTest, OtherFindingsStay) {
   for (const Outcome outcome : {Outcome::passed, Outcome::warning, Outcome::waived}) {
     EXPECT_EQ(quoted("data-gpu", outcome), "seen");

@@ -13,6 +13,7 @@
 namespace vfpass::verify {
 namespace {
 
+using testing::AllOf;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -29,6 +30,7 @@ all=" $* "
 case $role in
 hello) echo '{"protocol": 1}'; exit;;
 inventory) cat "$here/inventory"; exit;;
+errors) cat "$here/errors"; exit;;
 ping) echo "$all" >>"$here/ping-arguments"; cat "$here/ping"; exit;;
 esac
 echo "$all" >>"$here/$role-arguments"
@@ -92,6 +94,7 @@ class VerifyPairTest : public testing::Test {
     write("listen", passed(Json::array({owner})));
     write("listen-twice", passed({owner, owner}));
     write("listen-rdma-cm", passed(Json::array({owner})));
+    write("errors", Json::object());
     write("ping",
           Json{{"sent", 5}, {"received", 4}, {"median_microseconds", 210.4}, {"passed", true}});
     write("reach", passed(Json::array({latencyRun("send", "host")})));
@@ -240,6 +243,27 @@ TEST_F(VerifyPairTest, JudgesPlacementOfPeerOrStatesThatItIsUnknown) {
   const auto found = std::ranges::find(report.findings, "numa-placement", &Finding::key);
   EXPECT_EQ(found->subject, "train1:");
   EXPECT_EQ(found->observer, Observer::host);
+}
+
+TEST_F(VerifyPairTest, QuotesKernelLogsAlsoIfItEndsEarly) {
+  const std::string line = "mlx5_core 0000:01:00.0: health: fatal error";
+  write("errors", {{"kernel_log", {line}}});
+  const auto seenAt = [](const VerifyReport& report, std::string_view key) {
+    const auto found = std::ranges::find(report.findings, key, &Finding::key);
+    return found == report.findings.end() ? std::string() : found->seen;
+  };
+  write("transfer", "no report");
+  const auto transfer = verify();
+  EXPECT_THAT(seenAt(transfer, "peer-data-host"),
+              AllOf(HasSubstr("; kernel log of train0: " + line),
+                    HasSubstr("; kernel log of train1: " + line)));
+  EXPECT_THAT(seenAt(transfer, "peer-reach"), Not(HasSubstr("kernel log"))) << "passed";
+  write("inventory", "no report");
+  const auto inventory = verify();
+  EXPECT_EQ(keys(inventory, "inventory").size(), 2U);
+  EXPECT_THAT(seenAt(inventory, "inventory"), HasSubstr("; the guest's kernel log: " + line));
+  write("errors", "no report");
+  EXPECT_THAT(seenAt(verify(), "inventory"), AllOf(Not(HasSubstr("kernel log")), Not("")));
 }
 
 TEST_F(VerifyPairTest, TestsRelaxedOrderingAsRequested) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "after_run.hpp"
 #include "scripted_guest.hpp"
 #include "sound_inventory.hpp"
 #include "vfpass/error.hpp"
@@ -94,6 +95,44 @@ TEST_F(VerifyTest, QuotesKernelLogAtFailedCheck) {
   guest.errors = R"({"kernel_log": ["mlx5_core 0000:01:00.0: port_module: error"]})";
   EXPECT_THAT(find(verify(), "port").seen,
               HasSubstr("the guest's kernel log: mlx5_core 0000:01:00.0: port_module: error"));
+}
+
+TEST_F(VerifyTest, QuotesKernelLogAlsoIfItEndsEarly) {
+  const std::string line = "mlx5_core 0000:01:00.0: health: fatal error";
+  guest.errors = R"({"kernel_log": [")" + line + R"("]})";
+  const auto quote = "; the guest's kernel log: " + line;
+  guest.transfers = {"Illegal instruction"};
+  const auto transfer = verify();
+  EXPECT_EQ(verdict(transfer), Outcome::notObservable);
+  EXPECT_THAT(find(transfer, "data-host").seen, HasSubstr(quote));
+  replace(R"("rdma": {)", R"("rdma": {"libibverbs": {"found": true}, "devices": []}, "others": {)");
+  EXPECT_THAT(find(verify(), "rdma-device").seen, HasSubstr(quote)) << "no RDMA device";
+  guest.inventory = "Segmentation fault";
+  const auto inventory = verify();
+  EXPECT_EQ(find(inventory, "inventory").outcome, Outcome::notObservable);
+  EXPECT_THAT(find(inventory, "inventory").seen, HasSubstr(quote));
+}
+
+TEST_F(VerifyTest, UnreadableKernelLogHidesNoCause) {
+  guest.inventory = "Segmentation fault";
+  const std::string cause = find(verify(), "inventory").seen;
+  EXPECT_NE(cause, "");
+  guest.errors = "no JSON";
+  const auto report = verify();
+  EXPECT_EQ(find(report, "inventory").seen, cause);
+  EXPECT_EQ(report.findings.back().key, "inventory");
+}
+
+// Its reason may be in the log: a driver that hangs, for example.
+TEST_F(VerifyTest, ReadsKernelLogPastDeadline) {
+  guest.errors = R"({"kernel_log": ["mlx5_core: error"]})";
+  guest.files = {"/probe"};
+  agent::Agent late(guest.hypervisor, Uuid{}, "train0", std::chrono::seconds(0));
+  EXPECT_THROW(runProbe(late, {"/probe"}, {"inventory"}), Error);
+  const auto after = readErrors(late, {"/probe"});
+  ASSERT_TRUE(after);
+  EXPECT_EQ(after->kernelLog, std::vector<std::string>{"mlx5_core: error"});
+  EXPECT_THROW(runProbe(late, {"/probe"}, {"inventory"}), Error) << "for the log only";
 }
 
 TEST_F(VerifyTest, JudgesPlacementOnHost) {
