@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How faults are ordered while the machine runs. From inside it: a window in the PF's configuration space, a vendor-specific
- * extended capability. A line of text that is written there runs at its newline and is replaced by the reply; neither a driver nor
- * a reset of the card is in the way, and `printf` and `dd` are enough (lab/connectx/control). From outside: lines that are
- * appended to the file of the property control=.
+ * How faults are ordered while the machine runs. From inside it: the window in the PF's configuration space. From outside: lines
+ * that are appended to the file of the property control=.
  */
 #include "connectx.h"
 
-#define CAPABILITY 0x400
-#define WINDOW (CAPABILITY + 8)
-#define WINDOW_LENGTH 0x1f8
+#include "window.h"
+
 #define POLL_MS 100
 
 /* Of the cable, or of the subnet manager. */
@@ -118,20 +115,14 @@ char *control_run(Port *port, const char *line)
 
 void control_config_write(Port *port, uint32_t address, int length)
 {
-    uint8_t *window = port->function.device.config + WINDOW, *end;
+    PCIDevice *device = &port->function.device;
+    g_autofree char *line = window_line(device, address, length);
 
-    if (address + length <= WINDOW || address >= WINDOW + WINDOW_LENGTH) {
-        return;
-    }
-    end = memchr(window, '\n', WINDOW_LENGTH);
-    if (!end || (uint32_t)(end - window) + WINDOW < address || (uint32_t)(end - window) + WINDOW >= address + length) {
-        return;
-    }
-    g_autofree char *line = g_strndup((char *)window, end - window);
-    g_autofree char *reply = control_run(port, line);
+    if (line) {
+        g_autofree char *reply = control_run(port, line);
 
-    memset(window, 0, WINDOW_LENGTH);
-    snprintf((char *)window, WINDOW_LENGTH, "%s\n", reply);
+        window_reply(device, reply);
+    }
 }
 
 /* Runs the whole lines that were appended since the last look. A file that became shorter is read from its beginning. */
@@ -158,11 +149,7 @@ static void control_poll(void *opaque)
 
 void control_init(Port *port)
 {
-    PCIDevice *device = &port->function.device;
-
-    pcie_add_capability(device, PCI_EXT_CAP_ID_VNDR, 1, CAPABILITY, WINDOW_LENGTH + 8);
-    pci_set_long(device->config + CAPABILITY + 4, (WINDOW_LENGTH + 8u) << 20);
-    memset(device->wmask + WINDOW, 0xff, WINDOW_LENGTH);
+    window_init(&port->function.device);
     if (port->control_path) {
         port->control_timer = timer_new_ms(QEMU_CLOCK_REALTIME, control_poll, port);
         timer_mod(port->control_timer, qemu_clock_get_ms(QEMU_CLOCK_REALTIME) + POLL_MS);

@@ -6,7 +6,7 @@
 #define SEGMENT_SIZE 0x2000
 #define MSIX_TABLE 0x2000
 #define MSIX_PENDING 0x3000
-/* QEMU's extended capabilities begin at 0x100; 0x400 is the window of control.c. */
+/* QEMU's extended capabilities begin at 0x100; 0x400 is the window of window.c. */
 enum { EXPRESS = 0x60, MSIX = 0x9c, ARI = 0x100, SERIAL_NUMBER = 0x110, SRIOV = 0x120 };
 #define BAR_TYPE (PCI_BASE_ADDRESS_SPACE_MEMORY | PCI_BASE_ADDRESS_MEM_TYPE_64 | PCI_BASE_ADDRESS_MEM_PREFETCH)
 #define CLASS_INFINIBAND 0x0207
