@@ -1,16 +1,18 @@
 # shellcheck shell=bash disable=SC2154
 # Sourced by lib.sh: guests, defined as users do without vfpass.
 
-# guest_xml NAME [--rdma] [--ovmf] [--vcpus N] [--memory MIB] [--device FILE] [--uuid UUID] [--no-agent]: prints the domain. Every
-# device has a fixed address on the root bus, so that there is no spare root port; the XML in FILE is added to the devices. The guest
-# has the kernel's own mlx5_core, with --rdma also mlx5_ib and libibverbs. --ovmf boots it with UEFI firmware.
+# guest_xml NAME [--rdma] [--gpu] [--ovmf] [--vcpus N] [--memory MIB] [--device FILE] [--uuid UUID] [--no-agent]: prints the domain.
+# Every device has a fixed address on the root bus, so that there is no spare root port; the XML in FILE is added to the devices. The
+# guest has the kernel's own mlx5_core, with --rdma also mlx5_ib and libibverbs, with --gpu these and what a stand-in GPU needs. --ovmf
+# boots it with UEFI firmware.
 guest_xml() {
-    local name=$1 memory=224 rdma='' devices='' uuid='' agent edits=()
+    local name=$1 memory=224 variant='' devices='' uuid='' agent edits=()
     agent=$(cat "$lab_directory/config/agent.xml")
     shift
     while [ $# -gt 0 ]; do
         case $1 in
-        --rdma) memory=320 rdma=-rdma ;;
+        --rdma) memory=320 variant=-rdma ;;
+        --gpu) memory=384 variant=-gpu ;;
         --ovmf) memory=512; mapfile -t -O "${#edits[@]}" edits < <(ovmf_edits "$name") ;;
         --vcpus) edits+=(-e "s|>[0-9]*</vcpu>|>$2</vcpu>|"); shift ;;
         --memory) memory=$2; shift ;;
@@ -27,7 +29,7 @@ guest_xml() {
     template=${template//@UUID@/"$uuid"} template=${template//@AGENT@/"$agent"}
     # The guest's TSC frequency is the host's.
     template=${template//@CLOCK@/"$(grep -o 'tsc_early_khz=[0-9]*' /proc/cmdline)"}
-    template=${template//@INITRAMFS@/"guest$rdma.cpio"}
+    template=${template//@INITRAMFS@/"guest$variant.cpio"}
     printf '%s\n' "${template//@DEVICES@/"$devices"}" | sed -e '' "${edits[@]}"
 }
 
