@@ -154,6 +154,14 @@ class OtherModules(Modules):
         self.assertEqual((4, "failed"), (result["exit_code"], result["report"]["result"]))
         self.assertEqual(["verify --json --minimum-bandwidth 90% -- train0"], self.host.calls())
 
+    def test_role_verifies_with_the_limits_of_the_mapping(self):
+        tasks = (MODULES.parents[1] / "roles/host/tasks/main.yml").read_text()
+        verify = tasks.split("vfpass.vfpass.verify:")[1].split("loop:")[0]
+        for limit in ("minimum_bandwidth", "timeout", "peer"):  # docs/fleet.md
+            self.assertNotIn(limit, verify)
+        self.run_module("verify", vm="train0")
+        self.assertEqual(["verify --json -- train0"], self.host.calls())
+
     def test_program_that_dies_or_writes_no_document_is_a_failure(self):
         for script in ("exit 137", "exit 0", "echo text", "echo '[]'", "kill -9 $$", "echo '{\"result\": \"pas'"):
             (self.host.folder / "recorder/verify").write_text(script)

@@ -20,10 +20,13 @@ options:
     description: Another VM, also one of another host, such as C(host2:train0).
     type: str
   minimum_bandwidth:
-    description: Minimum share of the limit, such as C(90%).
+    description:
+      - Minimum share of the limit, such as C(90%); the default is that of the VM's mapping.
+      - The report of a run with another share than the mapping's does not become the VM's last verification, which C(vfpass status) and
+        metrics show.
     type: str
   timeout:
-    description: Time limit in seconds.
+    description: Time limit in seconds. Below 600, the report does not become the VM's last verification either.
     type: int
   accept_unverified:
     description: Succeed if vfpass could not observe everything (exit code 6). Such a VM is not verified.
