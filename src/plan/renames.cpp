@@ -23,10 +23,7 @@ std::set<std::string> namesOf(const Mapping& mapping) {
   return names;
 }
 
-const PhysicalFunction* pfOf(const AttachInput& input, const MappedVf& entry) {
-  std::vector<Objection> raisedLater;
-  return selectPf(entry.pf, input.mapping, input.inventory, entry.place, raisedLater);
-}
+using OnPf = std::function<bool(const MappedVf& entry, const Lease& lease)>;
 
 // What `auto` leaves open, and what the PF's driver lacks, does not differ.
 bool hasSettingsOf(const MappedVf& entry, const LeasedVf& vf) {
@@ -46,17 +43,23 @@ bool hasSettingsOf(const MappedVf& entry, const LeasedVf& vf) {
 /// Finds the lease for each entry; no lease is found twice.
 class RenameFinder {
  public:
-  explicit RenameFinder(const AttachInput& input) : input_(input), names_(namesOf(input.mapping)) {}
+  RenameFinder(const Mapping& mapping, const std::vector<Lease>& leases, const Uuid& domain,
+               const OnPf& onPf)
+      : mapping_(mapping),
+        leases_(leases),
+        domain_(domain),
+        onPf_(onPf),
+        names_(namesOf(mapping)) {}
 
   std::map<std::string, std::string> find() {
-    for (const auto& entry : input_.mapping.functions) {
+    for (const auto& entry : mapping_.functions) {
       add(entry.name,
           [&](const Lease& lease) { return !isVf(lease) && lease.device == entry.pci; });
     }
-    for (const auto& entry : input_.mapping.vfs) {
-      if (const PhysicalFunction* pf = entry.index ? pfOf(input_, entry) : nullptr) {
+    for (const auto& entry : mapping_.vfs) {
+      if (entry.index) {
         add(entry.name, [&](const Lease& lease) {
-          return isVf(lease) && lease.pf == pf->address && vfOf(lease).index == *entry.index;
+          return isVf(lease) && vfOf(lease).index == *entry.index && onPf_(entry, lease);
         });
       }
     }
@@ -70,13 +73,12 @@ class RenameFinder {
 
  private:
   void addAutomatic(bool sameSettings) {
-    for (const auto& entry : input_.mapping.vfs) {
-      const bool known = findLease(input_.leases, input_.domain, entry.name) != nullptr ||
-                         renames_.contains(entry.name);
-      const PhysicalFunction* pf = entry.index || known ? nullptr : pfOf(input_, entry);
-      if (pf != nullptr) {
+    for (const auto& entry : mapping_.vfs) {
+      const bool known =
+          findLease(leases_, domain_, entry.name) != nullptr || renames_.contains(entry.name);
+      if (!entry.index && !known) {
         add(entry.name, [&](const Lease& lease) {
-          return isVf(lease) && lease.pf == pf->address && !names_.contains(lease.entry) &&
+          return isVf(lease) && !names_.contains(lease.entry) && onPf_(entry, lease) &&
                  (!sameSettings ||
                   (lease.managed == entry.managed && hasSettingsOf(entry, vfOf(lease))));
         });
@@ -86,8 +88,8 @@ class RenameFinder {
 
   template <typename Matches>
   void add(const std::string& entry, Matches matches) {
-    for (const Lease& lease : input_.leases) {
-      if (lease.domain == input_.domain && lease.entry != entry && matches(lease) &&
+    for (const Lease& lease : leases_) {
+      if (lease.domain == domain_ && lease.entry != entry && matches(lease) &&
           used_.insert(lease.entry).second) {
         renames_[entry] = lease.entry;
         return;
@@ -95,7 +97,10 @@ class RenameFinder {
     }
   }
 
-  const AttachInput& input_;
+  const Mapping& mapping_;
+  const std::vector<Lease>& leases_;
+  const Uuid& domain_;
+  const OnPf& onPf_;
   std::set<std::string> names_;
   std::set<std::string> used_;
   std::map<std::string, std::string> renames_;
@@ -104,9 +109,22 @@ class RenameFinder {
 }  // namespace
 
 std::map<std::string, std::string> findRenames(const AttachInput& input) {
-  const bool leased = std::ranges::any_of(
-      input.leases, [&](const Lease& lease) { return lease.domain == input.domain; });
-  return leased ? RenameFinder(input).find() : std::map<std::string, std::string>{};
+  return findRenames(
+      input.mapping, input.leases, input.domain, [&](const MappedVf& entry, const Lease& lease) {
+        std::vector<Objection> raisedLater;
+        const PhysicalFunction* pf =
+            selectPf(entry.pf, input.mapping, input.inventory, entry.place, raisedLater);
+        return pf != nullptr && pf->address == lease.pf;
+      });
+}
+
+std::map<std::string, std::string> findRenames(const Mapping& mapping,
+                                               const std::vector<Lease>& leases, const Uuid& domain,
+                                               const OnPf& onPf) {
+  const bool leased =
+      std::ranges::any_of(leases, [&](const Lease& lease) { return lease.domain == domain; });
+  return leased ? RenameFinder(mapping, leases, domain, onPf).find()
+                : std::map<std::string, std::string>{};
 }
 
 std::optional<AttachInput> withRenames(const AttachInput& input) {

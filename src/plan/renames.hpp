@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -13,6 +14,11 @@ namespace vfpass::plan {
 /// those that name the VF or the function itself, and those with `index: auto` on the PF of a lease
 /// that no entry has any more, which has the same settings if there is such a one.
 std::map<std::string, std::string> findRenames(const AttachInput& input);
+
+/// The same for these leases. `onPf` tells whether the entry can have the PF of the lease.
+std::map<std::string, std::string> findRenames(
+    const Mapping& mapping, const std::vector<Lease>& leases, const Uuid& domain,
+    const std::function<bool(const MappedVf& entry, const Lease& lease)>& onPf);
 
 /// The input with these leases under their new names; nullopt without any.
 std::optional<AttachInput> withRenames(const AttachInput& input);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "renames.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/lease_device.hpp"
 #include "vfpass/plan/select_pf.hpp"
@@ -60,9 +61,14 @@ topology::NearCandidates candidatesOf(const NearInput& input) {
   return candidates;
 }
 
-std::optional<std::size_t> keptBy(const NearInput& input, const MappedVf& entry) {
-  const Lease* lease = findLease(input.leases, input.domain, entry.name);
+// The PF of the lease with this name.
+std::optional<std::size_t> keptBy(const NearInput& input, const std::string& name) {
+  const Lease* lease = findLease(input.leases, input.domain, name);
   return lease == nullptr ? std::nullopt : numberOf(input.topology, lease->pf);
+}
+
+bool hasEntry(const Mapping& mapping, const std::string& name) {
+  return std::ranges::find(mapping.vfs, name, &MappedVf::name) != mapping.vfs.end();
 }
 
 // The link type that the entry's attributes need; unknown: either.
@@ -148,7 +154,7 @@ NearRequests requestsOf(const NearInput& input, NearResolution& resolution) {
     }
     if (const auto function = numberOf(input.topology, named->pci)) {
       all.entries.push_back(&entry);
-      all.requests.push_back({*function, keptBy(input, entry)});
+      all.requests.push_back({*function, keptBy(input, entry.name)});
     } else {
       resolution.faults[entry.name] = {
           subjectOf(entry) + ": this host has no PCI function " + toString(named->pci),
@@ -172,6 +178,39 @@ void limitLinks(const NearInput& input, const topology::NearCandidates& candidat
       if (link == needed || link == LinkLayer::unknown) {
         among.insert(pf);
       }
+    }
+  }
+}
+
+// Whether the PF of the lease is as near as any to the function of the request.
+bool canKeep(const NearInput& input, const topology::NearCandidates& candidates,
+             topology::NearRequest request, const Lease& lease) {
+  request.kept = numberOf(input.topology, lease.pf);
+  return request.kept &&
+         topology::nearPfs(input.topology, {request}, candidates).front().pf == request.kept;
+}
+
+// An entry with a new name keeps the PF of its lease like one with its old name.
+void keepRenamed(const NearInput& input, const topology::NearCandidates& candidates,
+                 NearRequests& all) {
+  const auto onPf = [&](const MappedVf& entry, const Lease& lease) {
+    if (!entry.pf.near) {
+      std::vector<Objection> raisedLater;
+      const PhysicalFunction* pf =
+          selectPf(entry.pf, input.mapping, input.inventory, entry.place, raisedLater);
+      return pf != nullptr && pf->address == lease.pf;
+    }
+    const auto found = std::ranges::find(all.entries, entry.name, &MappedVf::name);
+    return found != all.entries.end() && !keptBy(input, entry.name) &&
+           !hasEntry(input.mapping, lease.entry) &&
+           canKeep(input, candidates,
+                   all.requests[static_cast<std::size_t>(found - all.entries.begin())], lease);
+  };
+  const auto renames = findRenames(input.mapping, input.leases, input.domain, onPf);
+  for (std::size_t i = 0; i < all.entries.size(); ++i) {
+    const auto renamed = renames.find(all.entries[i]->name);
+    if (renamed != renames.end() && !all.requests[i].kept) {
+      all.requests[i].kept = keptBy(input, renamed->second);
     }
   }
 }
@@ -217,6 +256,7 @@ NearResolution resolveNear(const NearInput& input) {
   NearRequests all = requestsOf(input, resolution);
   const auto candidates = candidatesOf(input);
   limitLinks(input, candidates, all);
+  keepRenamed(input, candidates, all);
   limitKinds(input, candidates, all);
   const auto found = topology::nearPfs(input.topology, all.requests, candidates);
   for (std::size_t i = 0; i < found.size(); ++i) {

@@ -98,6 +98,52 @@ TEST_F(ResolveNearTest, LeasedEntryKeepsItsPf) {
   EXPECT_THAT(pfs(), ElementsAre("pci 0000:02:00.0", "pci 0000:01:00.0"));
 }
 
+TEST_F(ResolveNearTest, RenamedEntryKeepsItsPf) {
+  add("blue", "gpu0");
+  lease("rail0", "0000:02:00.0", domain, 0);
+  EXPECT_THAT(pfs(), ElementsAre("pci 0000:02:00.0"));
+  leases[0].domain = other;
+  EXPECT_THAT(pfs(), ElementsAre("pci 0000:01:00.0"));
+}
+
+TEST_F(ResolveNearTest, RenamedEntryKeepsItsPfBesideOthers) {
+  add("rail0", "gpu0");
+  add("blue", "gpu0");
+  add("new", "gpu0");
+  lease("rail0", "0000:02:00.0", domain, 0);
+  lease("rail1", "0000:02:00.0", domain, 1);
+  EXPECT_THAT(pfs(), ElementsAre("pci 0000:02:00.0", "pci 0000:02:00.0", "pci 0000:01:00.0"));
+}
+
+TEST_F(ResolveNearTest, RenamedEntriesKeepTheirVfs) {
+  add("blue", "gpu0");
+  mapping.vfs[0].index = 0;
+  add("red", "gpu0");
+  mapping.vfs[1].index = 1;
+  lease("rail0", "0000:02:00.0", domain, 0);
+  lease("rail1", "0000:01:00.0", domain, 1);
+  EXPECT_THAT(pfs(), ElementsAre("pci 0000:02:00.0", "pci 0000:01:00.0"));
+}
+
+// The lease of an entry that names its PF, or has its name, is not that of another entry.
+TEST_F(ResolveNearTest, NewEntryTakesNoLeaseOfAnotherEntry) {
+  MappedVf named;
+  named.name = "named";
+  named.pf.netdev = "ens2";
+  mapping.vfs.push_back(named);
+  add("blue", "gpu0");
+  lease("rail0", "0000:02:00.0", domain, 0);
+  EXPECT_THAT(pfs(), ElementsAre("netdev ens2", "pci 0000:01:00.0"));
+  mapping.vfs[0].name = "rail0";
+  EXPECT_THAT(pfs(), ElementsAre("netdev ens2", "pci 0000:01:00.0"));
+}
+
+TEST_F(ResolveNearTest, RenamedEntryLeavesPfThatIsNoLongerNear) {
+  add("blue", "gpu0");
+  lease("rail0", "0000:82:00.0", domain, 0);
+  EXPECT_THAT(pfs(), ElementsAre("pci 0000:01:00.0"));
+}
+
 TEST_F(ResolveNearTest, PrefersPfWithFreeVfs) {
   add("rail0", "gpu0");
   for (unsigned index = 0; index < 4; ++index) {

@@ -35,8 +35,7 @@ bool hasNear(const Mapping& mapping);
 /// Gives each entry with `near` the PF with the shortest PCIe path to that function of the mapping
 /// (topology::nearPfs) among those with the link type that its attributes need. Entries that need
 /// the same type get PFs of one kind (topology::commonKind). A PF in another NUMA node (SYS) is not
-/// near. A leased entry keeps its PF if
-/// others are only equally near.
+/// near. A leased entry keeps its PF if others are only equally near, also under a new name.
 NearResolution resolveNear(const NearInput& input);
 
 }  // namespace vfpass::plan
