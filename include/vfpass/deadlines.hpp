@@ -85,9 +85,15 @@ inline constexpr seconds guestRelease{60};
 /// A holder that is about to release a device: QEMU that has just unplugged it, or an earlier write
 /// that is about to return from the kernel.
 inline constexpr milliseconds holder{5000};
-/// libvirt's answer where its domains are only a note or a further check: at boot `host apply` runs
-/// before its daemon, whose socket may accept connections already.
+/// libvirt's answer to a connection, in commands that change no domain; to every call where its
+/// domains are only a note or a further check: at boot `host apply` runs before its daemon, whose
+/// socket may accept connections already.
 inline constexpr seconds libvirtAnswer{10};
+/// libvirt's answer to a call whose result such a command needs: longer than `hookPrepare`, because
+/// libvirt holds a domain's lock while the hook runs, and waits for it in most calls.
+inline constexpr seconds libvirtCall{75};
+/// libvirt's answer for the completion of a command line: the user is typing.
+inline constexpr seconds completionAnswer{1};
 /// Listing RDMA links for `snapshot`, which only reads.
 inline constexpr milliseconds snapshotRdma{10000};
 /// One netlink query of `doctor`, which then reports "not observable": nothing depends on it.

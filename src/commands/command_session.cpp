@@ -74,13 +74,6 @@ std::string withRemedy(const Error& error) {
   return std::string(error.what()) + (error.remedy().empty() ? "" : "; " + error.remedy());
 }
 
-NoAnswer::NoAnswer(std::chrono::milliseconds timeout)
-    : Error("libvirt did not answer within " +
-                std::to_string(std::chrono::duration_cast<std::chrono::seconds>(timeout).count()) +
-                " s",
-            "restart its daemon, which stops no VM: `systemctl restart virtqemud` or `systemctl "
-            "restart libvirtd`") {}
-
 Session::Session(GlobalOptions options, std::ostream& out, std::ostream& err)
     : options_(std::move(options)),
       out_(out),
@@ -121,23 +114,35 @@ host::SystemKernel& Session::kernel() {
   return *kernel_;
 }
 
+template <typename Ask>
+auto Session::connecting(Ask ask) {
+  if (silence_) {
+    throw NoAnswer(*silence_);
+  }
+  try {
+    return answerWithin(libvirtWait_.connection, std::move(ask));
+  } catch (const NoAnswer& error) {
+    silence_ = error;
+    throw;
+  }
+}
+
 Hypervisor& Session::hypervisor() {
   if (!hypervisor_) {
-    hypervisor_ = libvirt::connect(options_.connect);
+    auto connected = connecting([uri = options_.connect] { return libvirt::connect(uri); });
+    hypervisor_ = libvirtWait_.call ? boundedHypervisor(std::move(connected), *libvirtWait_.call)
+                                    : std::move(connected);
   }
   return *hypervisor_;
 }
 
-void Session::connectWithin(std::chrono::milliseconds timeout) {
-  if (hypervisor_) {
-    return;
-  }
-  auto connected =
-      callWithin(timeout, {}, [uri = options_.connect] { return libvirt::connect(uri); });
-  if (!connected) {
-    throw NoAnswer(timeout);
-  }
-  hypervisor_ = std::move(*connected);
+void Session::disconnect() {
+  silence_.reset();
+  hypervisor_.reset();
+}
+
+std::string Session::daemonVersions() {
+  return connecting([uri = options_.connect] { return libvirt::daemonVersions(uri); });
 }
 
 state::Database& Session::database() {
@@ -341,6 +346,7 @@ void Session::requireChangesPossible(const std::string& what) const {
 
 void Session::requireDomainChangesPossible(const std::string& what) {
   requireChangesPossible(what);
+  libvirtWait_ = {std::nullopt, std::nullopt};
   requireLocalLibvirt(what);
 }
 

@@ -9,10 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "bounded_hypervisor.hpp"
 #include "operation_log.hpp"
 #include "vfpass/apply/tools.hpp"
-#include "vfpass/base/call_within.hpp"
 #include "vfpass/config/configuration.hpp"
+#include "vfpass/deadlines.hpp"
 #include "vfpass/host/system_kernel.hpp"
 #include "vfpass/hypervisor.hpp"
 #include "vfpass/inventory.hpp"
@@ -31,12 +32,6 @@ namespace vfpass::commands {
 
 /// What failed and how to resolve it, in one line.
 std::string withRemedy(const Error& error);
-
-/// libvirt accepts a connection or call, but does not answer it in time.
-class NoAnswer : public Error {
- public:
-  explicit NoAnswer(std::chrono::milliseconds timeout);
-};
 
 /// Options of every command.
 struct GlobalOptions {
@@ -69,22 +64,18 @@ class Session {
   /// a captured tree, before anything is read from it.
   [[nodiscard]] host::Root root() const;
   host::SystemKernel& kernel();
+  /// Throws NoAnswer if libvirt accepts the connection and does not answer, and so do the calls of
+  /// the result that read; from then on at once. Of a command that changes domains, both wait as
+  /// long as it takes: requireDomainChangesPossible().
   Hypervisor& hypervisor();
-  /// Connects to libvirt, if that is not done yet. Throws NoAnswer after `timeout`.
-  void connectWithin(std::chrono::milliseconds timeout);
-  /// ask(hypervisor()), of an existing connection or a new one. Each of the two may take `timeout`,
-  /// then it throws NoAnswer; the call continues, so `ask` must own whatever else it uses.
-  template <typename Ask>
-  auto askWithin(std::chrono::milliseconds timeout, Ask ask) {
-    connectWithin(timeout);
-    auto answer = callWithin(timeout, {}, [&hypervisor = *hypervisor_, ask = std::move(ask)] {
-      return ask(hypervisor);
-    });
-    if (!answer) {
-      throw NoAnswer(timeout);
-    }
-    return *std::move(answer);
-  }
+  /// The versions of libvirt's daemon and its emulator, over a connection of their own.
+  std::string daemonVersions();
+  /// Waits at most this long for the connection, and for each call that reads, instead of
+  /// deadlines::libvirtAnswer and deadlines::libvirtCall. Before the first of them.
+  void limitLibvirt(std::chrono::milliseconds timeout) { libvirtWait_ = {timeout, timeout}; }
+  /// The next call of hypervisor() connects again, also to a libvirt that did not answer. Ends the
+  /// life of its earlier result.
+  void disconnect();
   /// For commands that change something: creates the directory and the file.
   state::Database& database();
   /// For commands that only read. Never writes; a missing database has no leases.
@@ -143,10 +134,20 @@ class Session {
   /// domains use its devices.
   void requireLocalLibvirt(const std::string& what);
 
-  /// Both checks.
+  /// Both checks, for commands that change domains. From then on the command waits for libvirt as
+  /// long as it takes: starting domains, whose locks libvirt holds, must not end a change.
   void requireDomainChangesPossible(const std::string& what);
 
  private:
+  /// Of the connection, and of each call that reads; nullopt: unlimited.
+  struct LibvirtWait {
+    std::optional<std::chrono::milliseconds> connection = deadlines::libvirtAnswer;
+    std::optional<std::chrono::milliseconds> call = deadlines::libvirtCall;
+  };
+
+  /// ask() within the time for a connection.
+  template <typename Ask>
+  auto connecting(Ask ask);
   void write(events::Priority priority, const std::string& line);
 
   GlobalOptions options_;
@@ -155,6 +156,8 @@ class Session {
   std::unique_ptr<spdlog::logger> log_;
   report::Style style_;
   std::unique_ptr<host::SystemKernel> kernel_;
+  LibvirtWait libvirtWait_;
+  std::optional<NoAnswer> silence_;
   std::unique_ptr<Hypervisor> hypervisor_;
   std::unique_ptr<state::Database> database_;
   std::optional<SealKey> sealKey_;

@@ -8,12 +8,14 @@
 #include "incomplete_line.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/config/configuration.hpp"
+#include "vfpass/deadlines.hpp"
 
 namespace vfpass::commands {
 namespace {
 
-// Nobody waits longer for a completion. SIGALRM then ends the program, after what it has printed.
-constexpr std::chrono::seconds longest{2};
+// Nobody waits longer for a completion. SIGALRM then ends the program, after what it has printed;
+// only a file system that hangs takes so long.
+constexpr std::chrono::seconds longest{3};
 
 commands::GlobalOptions optionsOf(const IncompleteLine& line, commands::GlobalOptions options) {
   options.configDirectory = line.given("--config-dir", options.configDirectory);
@@ -75,6 +77,7 @@ ExitCode complete(Session& caller, const CLI::App& root, const std::vector<std::
   }
   out.flush();
   Session session(optionsOf(line, caller.options()), out, out);
+  session.limitLibvirt(deadlines::completionAnswer);
   Names names(out, line);
   try {
     if (type.find("VM") != std::string::npos) {

@@ -9,7 +9,6 @@
 #include "services.hpp"
 #include "subject.hpp"
 #include "vfpass/error.hpp"
-#include "vfpass/libvirt/libvirt_hypervisor.hpp"
 
 namespace vfpass::commands {
 
@@ -67,7 +66,7 @@ doctor::Inquiries inquiriesOf(Session& session) {
   doctor::Inquiries inquiries;
   inquiries.hypervisorVersions = [&session]() -> std::optional<std::string> {
     try {
-      return libvirt::daemonVersions(session.options().connect);
+      return session.daemonVersions();
     } catch (const Error& error) {  // doctor reports the missing answer as a finding
       session.verbose(error.what());
       return std::nullopt;

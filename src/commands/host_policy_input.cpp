@@ -42,7 +42,8 @@ std::vector<DeviceUser> DefinedUsers::ofRemoved(const PhysicalFunction& pf,
   }
   if (!survey_) {
     try {
-      survey_ = surveyDomains(session_, deadlines::libvirtAnswer);
+      session_.limitLibvirt(deadlines::libvirtAnswer);
+      survey_ = surveyDomains(session_);
     } catch (const Error& error) {
       session_.warn("cannot check whether domains name VFs that are removed: " + withRemedy(error));
       survey_.emplace();

@@ -21,8 +21,8 @@ void noteMissingDomain(Session& session, const std::string& vm) {
     return;
   }
   try {
-    if (!session.askWithin(deadlines::libvirtAnswer,
-                           [vm](Hypervisor& hypervisor) { return hypervisor.findDomain(vm); })) {
+    session.limitLibvirt(deadlines::libvirtAnswer);
+    if (!session.hypervisor().findDomain(vm)) {
       session.note("libvirt has no domain " + printable(vm) + ": define it before the attach");
     }
   } catch (const Error&) {  // libvirt does not respond; check and attach say so

@@ -85,14 +85,25 @@ class Collector {
       found_.libvirtUp = false;
       return;
     }
-    attempt("status", [this] {
+    attempt("status", [this] { readStatus(); });
+    if (!found_.libvirtUp.value()) {
+      found_.collected.erase("status");
+    }
+  }
+
+  void readStatus() {
+    try {
       commands::StatusReader reader(session_);
-      found_.entries = reader.read("");
+      auto entries = reader.read("");
       found_.refused = reader.readRefused("");
-      found_.leases.emplace();
-      std::ranges::transform(*found_.entries, std::back_inserter(*found_.leases),
-                             &report::StatusEntry::lease);
-    });
+      found_.entries = std::move(entries);
+    } catch (const NoAnswer&) {
+      found_.libvirtUp = false;
+      throw;
+    }
+    found_.leases.emplace();
+    std::ranges::transform(*found_.entries, std::back_inserter(*found_.leases),
+                           &report::StatusEntry::lease);
   }
 
   void readConfiguration() {

@@ -120,14 +120,6 @@ DomainSurvey surveyDomains(Session& session) {
   return surveyOf(session, domains, session.hypervisor().listNetworks());
 }
 
-DomainSurvey surveyDomains(Session& session, std::chrono::milliseconds timeout) {
-  const auto domains =
-      session.askWithin(timeout, [](Hypervisor& hypervisor) { return hypervisor.listDomains(); });
-  const auto networks =
-      session.askWithin(timeout, [](Hypervisor& hypervisor) { return hypervisor.listNetworks(); });
-  return surveyOf(session, domains, networks);
-}
-
 std::vector<Lease> withCurrentNames(std::vector<Lease> leases, const DomainSurvey& survey) {
   std::map<Uuid, std::string> names;
   for (const auto& domain : survey.summaries) {

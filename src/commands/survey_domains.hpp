@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <map>
 #include <string>
 #include <vector>
@@ -43,8 +42,6 @@ struct DomainSurvey {
 /// none of our locks: libvirt takes the lock of each domain, and a starting domain holds its own
 /// while our hook waits for one of our locks.
 DomainSurvey surveyDomains(Session& session);
-/// The same, but throws NoAnswer if libvirt does not answer one of the calls within `timeout`.
-DomainSurvey surveyDomains(Session& session, std::chrono::milliseconds timeout);
 
 /// The same leases with the current names of their domains, which may have been renamed.
 std::vector<Lease> withCurrentNames(std::vector<Lease> leases, const DomainSurvey& survey);

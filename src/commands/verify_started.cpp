@@ -232,6 +232,7 @@ std::optional<DomainDescription> findStarted(Session& session, const Uuid& uuid,
         throw;
       }
       session.verbose(error.what());
+      session.disconnect();
     }
     std::this_thread::sleep_for(std::chrono::seconds(1));
   }

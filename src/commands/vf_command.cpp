@@ -49,7 +49,8 @@ report::DefinedUsers definedUsers(Session& session, const Inventory& inventory,
   }
   const std::string noUsers = "cannot list the domains that use VFs: ";
   try {
-    const DomainSurvey survey = surveyDomains(session, deadlines::libvirtAnswer);
+    session.limitLibvirt(deadlines::libvirtAnswer);
+    const DomainSurvey survey = surveyDomains(session);
     std::vector<DeviceUser> users;
     for (const PhysicalFunction& pf : inventory.pfs) {
       std::ranges::move(plan::definedUsers(pf, survey.summaries, survey.pools, leases),

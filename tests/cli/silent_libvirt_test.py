@@ -1,0 +1,76 @@
+"""silent_libvirt_test.py VFPASS: every command that changes no domain ends although libvirt, which accepts the connection, does not
+answer (deadlines::libvirtAnswer), and says so as far as it needs the answer."""
+
+import concurrent.futures
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+VFPASS = str(Path(sys.argv.pop(1)).resolve())
+SILENT = "libvirt did not answer within 10 s"
+MAPPING = """version: 1
+vm: train0
+vfs:
+  - {name: rail0, pf: {pci: "0000:01:00.0"}}
+"""
+# Those that cannot do without the answer.
+NEEDING = [["status"], ["status", "train0"], ["plan", "train0"], ["check"], ["check", "train0"], ["attach", "--dry-run", "train0"],
+           ["detach", "--dry-run", "train0"], ["status", "--json"]]
+AS_ROOT = [["verify", "train0"], ["guest-setup", "train0"]]
+
+
+class SilentLibvirt(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        (self.folder / "config" / "vms").mkdir(parents=True, mode=0o755)
+        (self.folder / "config" / "vms" / "train0.yaml").write_text(MAPPING)
+        listening = socket.socket(socket.AF_UNIX)
+        self.addCleanup(listening.close)
+        listening.bind(str(self.folder / "libvirt"))
+        listening.listen(64)
+
+    def run_command(self, *command):
+        start = time.monotonic()
+        result = subprocess.run(
+            [VFPASS, "--config-dir", self.folder / "config", "--state-dir", self.folder / "state", "--run-dir", self.folder / "run",
+             "--connect", f"qemu+unix:///system?socket={self.folder}/libvirt", *command],
+            capture_output=True, text=True, check=False, timeout=100)
+        return result, time.monotonic() - start
+
+    def test_commands_that_need_libvirt_fail(self):
+        commands = NEEDING + (AS_ROOT if os.geteuid() == 0 else [])
+        with concurrent.futures.ThreadPoolExecutor(len(commands)) as pool:
+            for command, (result, _) in zip(commands, pool.map(lambda each: self.run_command(*each), commands)):
+                with self.subTest(command=command):
+                    self.assertEqual(result.returncode, 1, result.stderr)
+                    self.assertIn(SILENT, result.stderr)
+
+    def test_other_commands_print_what_they_know(self):
+        with concurrent.futures.ThreadPoolExecutor(3) as pool:
+            metrics, doctor, of_vm = pool.map(lambda each: self.run_command(*each),
+                                              [["metrics"], ["doctor"], ["doctor", "--vm", "train0"]])
+        self.assertEqual(metrics[0].returncode, 0, metrics[0].stderr)
+        self.assertIn("vfpass_libvirt_up 0\n", metrics[0].stdout)
+        self.assertIn('vfpass_collector_success{collector="doctor"} 1\n', metrics[0].stdout)
+        self.assertNotIn('collector="status"', metrics[0].stdout)
+        self.assertEqual(metrics[0].stderr.count(SILENT), 1)
+        for result, _ in (doctor, of_vm):
+            self.assertRegex(result.stdout, "qemu-version +not observable +- +libvirt does not respond", result.stderr)
+
+    def test_completion_has_the_mappings(self):
+        result, seconds = self.run_command("complete", "--", "--connect", f"qemu+unix:///system?socket={self.folder}/libvirt",
+                                           "--config-dir", str(self.folder / "config"), "status", "")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertIn("train0\thas a mapping\n", result.stdout)
+        self.assertLess(seconds, 8)
+
+
+if __name__ == "__main__":
+    unittest.main()
