@@ -4,6 +4,7 @@
 #include "check.hpp"
 #include "config_space.hpp"
 #include "distribution.hpp"
+#include "vfpass/base/pci_resource.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/host/function_reset.hpp"
 #include "vfpass/topology/nvlink_topology.hpp"
@@ -13,37 +14,6 @@ namespace {
 
 // The usual size before Resizable BAR, and of some data centre GPUs for good (Tesla T4).
 constexpr std::uint64_t smallBar = 256 * mebibyte;
-constexpr std::size_t barCount = 6;
-
-// include/linux/ioport.h
-constexpr std::uint64_t memoryResource = 0x200;
-constexpr std::uint64_t prefetchable = 0x2000;
-constexpr std::uint64_t sixtyFourBit = 0x100000;
-
-struct Bar {
-  std::uint64_t start = 0;
-  std::uint64_t size = 0;
-  std::uint64_t flags = 0;
-};
-
-// `0x00000000d0000000 0x00000000d0ffffff 0x0000000000040200`: begin, end, flags.
-std::optional<Bar> barIn(const std::string& line) {
-  std::array<std::uint64_t, 3> numbers{};
-  std::string_view rest = line;
-  for (auto& number : numbers) {
-    rest = trim(rest);
-    const auto end = std::min(rest.find(' '), rest.size());
-    const auto value =
-        rest.starts_with("0x") ? parseNumber(rest.substr(2, end - 2), 16) : std::nullopt;
-    if (!value) {
-      return std::nullopt;
-    }
-    number = *value;
-    rest.remove_prefix(end);
-  }
-  const auto [start, last, flags] = numbers;
-  return Bar{start, last > start ? last - start + 1 : 0, flags};
-}
 
 std::string sizeText(std::uint64_t bytes) {
   return bytes >= gibibyte ? std::to_string(bytes / gibibyte) + " GiB"
@@ -51,14 +21,14 @@ std::string sizeText(std::uint64_t bytes) {
 }
 
 // The GPU's memory is behind its largest prefetchable BAR.
-std::optional<Bar> memoryBar(const std::string& resources) {
-  std::optional<Bar> largest;
-  const auto lines = splitLines(resources);
-  for (std::size_t i = 0; i < std::min(barCount, lines.size()); ++i) {
-    const auto bar = barIn(lines[i]);
+std::optional<PciResource> memoryBar(const std::string& text) {
+  std::optional<PciResource> largest;
+  auto bars = readPciResources(text);
+  bars.resize(std::min(bars.size(), pciBars));
+  for (const PciResource& bar : bars) {
     const bool wanted =
-        bar && (bar->flags & memoryResource) != 0 && (bar->flags & prefetchable) != 0;
-    if (wanted && (!largest || bar->size > largest->size)) {
+        (bar.flags & memoryResource) != 0 && (bar.flags & prefetchableResource) != 0;
+    if (wanted && (!largest || bar.bytes > largest->bytes)) {
       largest = bar;
     }
   }
@@ -77,7 +47,7 @@ bool hasMemoryBar(const std::string& config) {
   constexpr std::size_t barBytes = 4;
   constexpr unsigned ioSpace = 0x1;
   constexpr unsigned prefetchableBit = 0x8;
-  for (std::size_t bar = 0; bar < barCount; ++bar) {
+  for (std::size_t bar = 0; bar < pciBars; ++bar) {
     const unsigned low = static_cast<unsigned char>(config[firstBar + bar * barBytes]);
     if ((low & ioSpace) == 0 && (low & prefetchableBit) != 0) {
       return true;
@@ -128,16 +98,16 @@ void checkBars(const View& view, Results& results) {
       results.waived(subject,
                      "the GPU has no BAR for memory: an integrated one uses the host's memory, "
                      "which NICs reach without it");
-    } else if (!bar || bar->start == 0 || bar->size == 0) {
+    } else if (!bar || bar->start == 0 || bar->bytes == 0) {
       results.failedIfUsed(view.uses(number), subject, wideBar,
                            "no prefetchable BAR has an address", barRemedy);
-    } else if ((bar->flags & sixtyFourBit) == 0) {
-      results.failedIfUsed(view.uses(number), subject, wideBar, sizeText(bar->size) + ", 32-bit",
+    } else if ((bar->flags & wideResource) == 0) {
+      results.failedIfUsed(view.uses(number), subject, wideBar, sizeText(bar->bytes) + ", 32-bit",
                            barRemedy);
-    } else if (bar->size <= smallBar) {
-      judgeSmallBar(view, gpu, bar->size, results);
+    } else if (bar->bytes <= smallBar) {
+      judgeSmallBar(view, gpu, bar->bytes, results);
     } else {
-      results.passed(subject, wideBar, sizeText(bar->size) + ", 64-bit");
+      results.passed(subject, wideBar, sizeText(bar->bytes) + ", 64-bit");
     }
   }
 }

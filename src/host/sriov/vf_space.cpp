@@ -8,34 +8,15 @@
 #include <vector>
 
 #include "vfpass/base/pci_capability.hpp"
+#include "vfpass/base/pci_resource.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::host {
 namespace {
 
-constexpr std::size_t vfBars = 6;
-constexpr std::size_t firstResource = 7;         // PCI_IOV_RESOURCES: after six BARs and the ROM
-constexpr std::uint64_t unsetFlag = 0x20000000;  // IORESOURCE_UNSET
 constexpr std::uint16_t sriovCapability = 0x10;
 constexpr std::size_t barsInCapability = 0x24;
 constexpr std::size_t configBytes = 4096;
-
-struct Resource {
-  std::uint64_t start = 0;
-  std::uint64_t flags = 0;
-};
-
-// A line of `resource`: first and last address, and flags.
-Resource resourceIn(std::string_view line) {
-  std::array<std::uint64_t, 3> numbers{};
-  for (std::uint64_t& number : numbers) {
-    line = trim(line);
-    const auto word = line.substr(0, line.find(' '));
-    number = word.starts_with("0x") ? parseNumber(word.substr(2), 16).value_or(0) : 0;
-    line.remove_prefix(word.size());
-  }
-  return {numbers[0], numbers[2]};
-}
 
 std::uint32_t configLong(std::string_view config, std::size_t at) {
   return configWord(config, at).value_or(0) |
@@ -44,12 +25,12 @@ std::uint32_t configLong(std::string_view config, std::size_t at) {
 
 // The VF BARs that exist. If the kernel could not place one, its line in `resource` is like that of
 // a BAR that does not exist (reset_resource), but the bits of its type are hard-wired.
-std::array<bool, vfBars> barsIn(std::string_view config) {
+std::array<bool, pciBars> barsIn(std::string_view config) {
   constexpr std::uint32_t typeMask = 0x6;
   constexpr std::uint32_t sixtyFourBit = 0x4;
-  std::array<bool, vfBars> found{};
+  std::array<bool, pciBars> found{};
   const auto capability = findExtendedCapability(config, sriovCapability);
-  for (std::size_t bar = 0; capability && bar < vfBars; ++bar) {
+  for (std::size_t bar = 0; capability && bar < pciBars; ++bar) {
     const auto value = configLong(config, *capability + barsInCapability + bar * 4);
     found[bar] = value != 0;
     bar += (value & typeMask) == sixtyFourBit ? 1 : 0;  // the next one has the upper half
@@ -59,10 +40,10 @@ std::array<bool, vfBars> barsIn(std::string_view config) {
 
 void readBars(const Folder& folder, VfSpace& space) {
   const auto bars = barsIn(folder.readBytes("config", 0, configBytes));
-  const auto lines = splitLines(folder.readText("resource").value_or(""));
-  for (std::size_t bar = 0; bar < vfBars && firstResource + bar < lines.size(); ++bar) {
-    const Resource resource = resourceIn(lines[firstResource + bar]);
-    if (resource.start != 0 && (resource.flags & unsetFlag) == 0) {
+  const auto resources = readPciResources(folder.readText("resource").value_or(""));
+  for (std::size_t bar = 0; bar < pciBars && firstVfBar + bar < resources.size(); ++bar) {
+    const PciResource& resource = resources[firstVfBar + bar];
+    if (resource.start != 0 && (resource.flags & unsetResource) == 0) {
       ++space.assignedBars;
     } else if (resource.flags != 0 || bars[bar]) {
       ++space.unassignedBars;

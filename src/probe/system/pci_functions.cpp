@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "vfpass/base/pci_capability.hpp"
+#include "vfpass/base/pci_resource.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::probe {
@@ -31,24 +32,13 @@ bool is64Bit(const std::string& config, std::size_t number) {
   return low && (*low & typeMask) == 0x4;
 }
 
-/// A line of `resource` is: first address, last address, flags. The first six lines are BARs. A BAR
-/// without space has no address there, and in many kernels no size either (reset_resource() in
-/// drivers/pci/setup-bus.c).
 std::vector<PciBar> readBars(const std::string& resource, const std::string& config) {
-  constexpr std::size_t barCount = 6;
   std::vector<PciBar> bars;
-  const auto lines = splitLines(resource);
-  for (std::size_t number = 0; number < std::min(lines.size(), barCount); ++number) {
-    std::istringstream words(lines[number]);
-    std::string first;
-    std::string last;
-    if (!(words >> first >> last)) {
-      break;
-    }
-    const std::uint64_t begin = hexNumber(first);
-    const std::uint64_t end = hexNumber(last);
-    if (end != 0 || existsInConfig(config, number)) {
-      bars.push_back({number, end == 0 ? 0 : end - begin + 1, begin != 0});
+  const auto resources = readPciResources(resource);
+  for (std::size_t number = 0; number < std::min(resources.size(), pciBars); ++number) {
+    const auto& [start, bytes, flags] = resources[number];
+    if (bytes != 0 || existsInConfig(config, number)) {
+      bars.push_back({number, bytes, start != 0});
     }
     number += is64Bit(config, number) ? 1U : 0U;
   }
