@@ -5,11 +5,9 @@
 #include <vector>
 
 #include "vfpass/inventory.hpp"
+#include "vfpass/pci_vendors.hpp"
 
 namespace vfpass {
-
-/// PCI vendor of ConnectX and BlueField NICs.
-inline constexpr std::uint16_t mellanox = 0x15b3;
 
 /// Whether this is the network function of a BlueField, whose own processor manages its VFs in DPU
 /// mode.

@@ -12,8 +12,6 @@
 namespace vfpass::doctor {
 namespace {
 
-constexpr std::uint16_t nvidia = 0x10de;
-
 std::vector<std::size_t> portsAbove(const View& view, std::size_t number) {
   std::vector<std::size_t> ports;
   for (auto at = view.function(number).parent; at; at = view.function(*at).parent) {

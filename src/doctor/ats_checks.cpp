@@ -13,8 +13,6 @@
 namespace vfpass::doctor {
 namespace {
 
-constexpr std::uint16_t nvidia = 0x10de;
-
 // The PFs of rails, and used PFs that are not the nearest of any GPU.
 std::set<std::size_t> pairedPfs(const View& view) {
   std::set<std::size_t> found;

@@ -257,7 +257,6 @@ constexpr std::array gpuTable{
 // The drivers of AMD (amdgpu) and Intel (xe) export GPU memory by dma-buf, which RDMA registers
 // without a module of its own (ib_umem_dmabuf_get).
 std::string withoutNvidiaGpu(const View& view) {
-  constexpr std::uint16_t nvidia = 0x10de;
   const bool any = std::ranges::any_of(
       view.gpus(), [&](std::size_t gpu) { return view.function(gpu).vendor == nvidia; });
   return any || view.gpus().empty() ? ""

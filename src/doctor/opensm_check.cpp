@@ -116,9 +116,9 @@ std::string settingIn(const View& view, const std::string& file) {
 
 // OpenSM has no command that changes its file.
 std::string remedyFor(const View& view, const std::string& subject) {
-  const bool nvidia = view.root().exists("etc/init.d/opensmd");
+  const bool ofNvidia = view.root().exists("etc/init.d/opensmd");
   return "in " + printable(subject) + ", set virt_enabled 2; then `systemctl restart " +
-         (nvidia ? "opensmd" : "opensm") + "`";
+         (ofNvidia ? "opensmd" : "opensm") + "`";
 }
 
 void judgeFile(const View& view, const std::string& file, bool used, Results& results) {

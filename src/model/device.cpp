@@ -4,6 +4,7 @@
 #include <array>
 
 #include "names.hpp"
+#include "vfpass/pci_vendors.hpp"
 
 namespace vfpass {
 namespace {
@@ -21,8 +22,6 @@ constexpr Names<FunctionRole, 9> roleNames{{{FunctionRole::other, "other"},
                                             {FunctionRole::upstreamPort, "upstream-port"},
                                             {FunctionRole::downstreamPort, "downstream-port"},
                                             {FunctionRole::bridge, "bridge"}}};
-
-constexpr std::uint16_t nvidia = 0x10de;
 
 }  // namespace
 

@@ -6,12 +6,12 @@
 #include <set>
 
 #include "vfpass/base/text.hpp"
+#include "vfpass/pci_vendors.hpp"
 #include "vfpass/topology/nearest_pf.hpp"
 
 namespace vfpass::topology {
 namespace {
 
-constexpr std::uint16_t nvidia = 0x10de;
 constexpr std::uint32_t controller3d = 0x0302;
 
 std::vector<std::size_t> functionsWith(const Topology& topology, FunctionRole role) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "vfpass/pci_vendors.hpp"
+
 namespace vfpass::topology {
 namespace {
 
@@ -87,10 +89,8 @@ bool isBelow(const Topology& topology, std::size_t function, std::size_t bridge)
 // AMD's GPUs since Vega (1002:1478 above 1002:1479) and Intel's cards have a switch of their own.
 // The card's link is the one above it, and the GPU lowers its speed while it is idle.
 bool isSwitchOfGpu(const Topology& topology, std::size_t uplink) {
-  constexpr std::uint16_t amd = 0x1002;
-  constexpr std::uint16_t intel = 0x8086;
   const std::uint16_t vendor = topology.functions[uplink].vendor;
-  if ((vendor != amd && vendor != intel) || !isUplink(topology, uplink)) {
+  if ((vendor != amdGraphics && vendor != intel) || !isUplink(topology, uplink)) {
     return false;
   }
   bool hasGpu = false;

@@ -3,13 +3,13 @@
 #include "parts.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/lease.hpp"
+#include "vfpass/pci_vendors.hpp"
 #include "vfpass/topology/distance.hpp"
 #include "vfpass/version.hpp"
 
 namespace vfpass::settings {
 namespace {
 
-constexpr std::uint16_t nvidia = 0x10de;
 constexpr std::uint32_t displayClass = 0x03;
 
 std::size_t numberOf(const Input& input, const Device& function) {

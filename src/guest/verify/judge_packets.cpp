@@ -6,7 +6,7 @@
 
 #include "choose_gpus.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/mlx5_firmware.hpp"
+#include "vfpass/pci_vendors.hpp"
 
 namespace vfpass::verify {
 namespace {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "vfpass/pci_vendors.hpp"
+
 namespace vfpass::inventory {
 namespace {
 
@@ -11,10 +13,6 @@ constexpr unsigned networkBase = 0x02;
 constexpr unsigned displayBase = 0x03;
 constexpr unsigned acceleratorBase = 0x12;
 constexpr unsigned display3d = 0x0302;
-constexpr std::uint16_t nvidia = 0x10de;
-constexpr std::uint16_t intel = 0x8086;
-constexpr std::uint16_t amdGraphics = 0x1002;
-constexpr std::uint16_t amdProcessor = 0x1022;
 constexpr std::uint8_t intelGraphicsSlot = 2;
 constexpr std::uint8_t earlyAmdSlot = 1;
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "system/sysfs_reader.hpp"
+#include "vfpass/pci_vendors.hpp"
 
 namespace vfpass::probe {
 
@@ -28,7 +29,7 @@ struct PciFunction {
   std::string config;        ///< configuration space, as far as it is readable
 
   [[nodiscard]] bool isNetwork() const { return deviceClass >> 16U == 0x02; }
-  [[nodiscard]] bool isGpu() const { return deviceClass >> 16U == 0x03 && vendor == 0x10de; }
+  [[nodiscard]] bool isGpu() const { return deviceClass >> 16U == 0x03 && vendor == nvidia; }
 };
 
 std::vector<PciFunction> readPciFunctions(const SysfsReader& sysfs);
