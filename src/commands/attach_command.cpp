@@ -1,12 +1,10 @@
 #include <ostream>
 
 #include "attach_input.hpp"
-#include "check_vf_space.hpp"
 #include "commands.hpp"
 #include "drift.hpp"
 #include "guest_devices.hpp"
 #include "interrupted_work.hpp"
-#include "plan_command.hpp"
 #include "saved_plan.hpp"
 #include "services.hpp"
 #include "subject.hpp"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <variant>
 
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
@@ -9,6 +10,7 @@
 #include "vfpass/domain/guest_machine.hpp"
 #include "vfpass/domain/read_domain_facts.hpp"
 #include "vfpass/domain/seal.hpp"
+#include "vfpass/host/vf_space.hpp"
 #include "vfpass/inventory/read_capacity.hpp"
 #include "vfpass/inventory/read_topology.hpp"
 #include "vfpass/plan/check_device.hpp"
@@ -235,6 +237,36 @@ void noteSettings(Session& session, const plan::AttachInput& input,
                       : "; set `domain-settings: apply` in the mapping to let attach apply the "
                         "proposed settings"));
   }
+}
+
+namespace {
+
+std::vector<std::string> kernelArguments(const host::Root& root) {
+  std::string text = root.readText("proc/cmdline").value_or("");
+  std::ranges::replace(text, ' ', '\n');
+  return splitLines(text);
+}
+
+}  // namespace
+
+std::vector<plan::Objection> checkVfSpace(Session& session, const Plan& plan) {
+  std::vector<plan::Objection> objections;
+  for (const Step& step : plan.steps) {
+    const auto* creation = std::get_if<CreateVfs>(&step.action);
+    if (creation == nullptr) {
+      continue;
+    }
+    const host::Root root = session.root();
+    const PhysicalFunction pf = session.kernel().readPf(creation->pf);
+    const host::VfSpace space = host::readVfSpace(root, pf);
+    const std::string missing = host::missingVfSpace(space, creation->count);
+    if (pf.vfs.empty() && !missing.empty()) {
+      objections.push_back({"PF " + toString(pf.address) + ": cannot create " +
+                                std::to_string(creation->count) + " VFs: " + missing,
+                            host::vfSpaceRemedy(space, kernelArguments(root)), ExitCode::failed});
+    }
+  }
+  return objections;
 }
 
 }  // namespace vfpass::commands

@@ -7,6 +7,8 @@
 #include "subject.hpp"
 #include "survey_domains.hpp"
 #include "vfpass/inventory.hpp"
+#include "vfpass/plan.hpp"
+#include "vfpass/plan/objection.hpp"
 #include "vfpass/plan/plan_attach.hpp"
 #include "vfpass/report/plan_report.hpp"
 #include "vfpass/topology.hpp"
@@ -41,5 +43,9 @@ report::PlanSettings settingsToShow(const plan::AttachInput& input,
 /// For `attach`: prints one line for each setting that it has not applied.
 void noteSettings(Session& session, const plan::AttachInput& input,
                   const plan::AttachDecision& decision);
+
+/// What the host lacks for the VFs that the plan creates: addresses for their BARs, or bus numbers.
+/// The kernel would refuse to create them.
+std::vector<plan::Objection> checkVfSpace(Session& session, const Plan& plan);
 
 }  // namespace vfpass::commands

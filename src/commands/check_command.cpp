@@ -3,7 +3,6 @@
 #include <ostream>
 
 #include "attach_input.hpp"
-#include "check_vf_space.hpp"
 #include "commands.hpp"
 #include "subject.hpp"
 #include "survey_domains.hpp"

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <string>
 
 #include "command_session.hpp"
 #include "vfpass/error.hpp"
@@ -36,5 +37,30 @@ void addMetrics(CLI::App& app, Runner& runner);
 void addInit(CLI::App& app, Runner& runner);
 void addSnapshot(CLI::App& app, Runner& runner);
 void addComplete(CLI::App& app, Runner& runner);  ///< hidden; for the scripts in completion/
+
+/// Formats help texts the same way with every release of CLI11: since 2.4 its own formatter writes
+/// a default as `[value] ` instead of `=value`, and writes one for flags too.
+class HelpFormat : public CLI::Formatter {
+ public:
+  std::string make_option_opts(const CLI::Option* option) const override;
+  /// Without the empty lines that CLI11 writes for groups that it leaves out.
+  std::string make_help(const CLI::App* app, std::string name,
+                        CLI::AppFormatMode mode) const override;
+  /// Examples, then the exit codes.
+  std::string make_footer(const CLI::App* app) const override;
+};
+
+struct ScopeOptions;  // subject.hpp
+
+/// `plan` and `attach --dry-run`: shows what attach would change, and changes nothing. `out`: file
+/// for the plan; may be empty.
+ExitCode showPlan(Session& session, const std::string& vm, const ScopeOptions& options,
+                  const std::string& out);
+
+/// Adds `--live` and `--config`, for commands that change a domain.
+void addScope(CLI::App& command, ScopeOptions& scope);
+
+/// Adds `--dry-run`, `--out FILE` and `--plan FILE`.
+void addSavedPlanOptions(CLI::App& command, bool& dryRun, std::string& out, std::string& plan);
 
 }  // namespace vfpass::commands

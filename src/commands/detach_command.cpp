@@ -4,7 +4,6 @@
 #include "commands.hpp"
 #include "guest_devices.hpp"
 #include "interrupted_work.hpp"
-#include "plan_command.hpp"
 #include "saved_plan.hpp"
 #include "subject.hpp"
 #include "survey_domains.hpp"

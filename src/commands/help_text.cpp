@@ -1,4 +1,4 @@
-#include "help_text.hpp"
+#include "commands.hpp"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>

@@ -1,5 +1,3 @@
-#include "host_apply.hpp"
-
 #include "commands.hpp"
 
 #include <algorithm>

@@ -1,9 +1,7 @@
 #include <algorithm>
 
 #include "commands.hpp"
-#include "host_apply.hpp"
 #include "host_policy_input.hpp"
-#include "plan_command.hpp"
 #include "vfpass/plan/select_pf.hpp"
 
 namespace vfpass::commands {

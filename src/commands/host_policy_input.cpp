@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "check_vf_space.hpp"
+#include "attach_input.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/deadlines.hpp"
 #include "vfpass/plan/other_owners.hpp"

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "commands.hpp"
-#include "help_text.hpp"
 #include "vfpass/base/stop_signals.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"

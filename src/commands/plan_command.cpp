@@ -1,7 +1,4 @@
-#include "plan_command.hpp"
-
 #include "attach_input.hpp"
-#include "check_vf_space.hpp"
 #include "commands.hpp"
 #include "saved_plan.hpp"
 #include "subject.hpp"

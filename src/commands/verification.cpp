@@ -9,7 +9,6 @@
 
 #include "guest_devices.hpp"
 #include "host_observer.hpp"
-#include "kernel_explanation.hpp"
 #include "subject.hpp"
 #include "verification_steps.hpp"
 #include "vfpass/base/scope_guard.hpp"

@@ -1,4 +1,4 @@
-#include "kernel_explanation.hpp"
+#include "verification_steps.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
