@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "vfpass/identifiers.hpp"
@@ -104,5 +105,8 @@ struct DomainFacts {
   std::optional<std::uint64_t> mmioMebibytes;  ///< OVMF's X-PciMmio64Mb on QEMU's command line
   std::set<std::string> cliqueAliases;         ///< devices with an x-nv-gpudirect-clique override
 };
+
+/// `Claim::alias` of a device in `<qemu:commandline>`. No alias of libvirt has a colon.
+inline constexpr std::string_view argumentsAlias = "qemu:commandline";
 
 }  // namespace vfpass

@@ -5,7 +5,6 @@
 #include "created_vfs.hpp"
 #include "holder_gate.hpp"
 #include "perform.hpp"
-#include "run_inverse.hpp"
 #include "vfpass/apply/device_owner.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/state/locks.hpp"

@@ -10,7 +10,6 @@
 #include "holder_gate.hpp"
 #include "perform.hpp"
 #include "require_seal_key.hpp"
-#include "run_inverse.hpp"
 #include "vfpass/apply/device_owner.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"

@@ -1,4 +1,4 @@
-#include "run_inverse.hpp"
+#include "end_operation.hpp"
 
 #include <algorithm>
 #include <optional>

@@ -4,7 +4,6 @@
 #include "commands.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/doctor/doctor.hpp"
-#include "vfpass/install/daemon_reload.hpp"
 #include "vfpass/install/hook_files.hpp"
 #include "vfpass/report/result_report.hpp"
 

@@ -1,8 +1,8 @@
 #include "survey_domains.hpp"
 
 #include "vfpass/base/text.hpp"
+#include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/domain/network_xml.hpp"
-#include "vfpass/domain/qemu_claims.hpp"
 #include "vfpass/domain/seal.hpp"
 
 namespace vfpass::commands {

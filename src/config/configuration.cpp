@@ -5,7 +5,6 @@
 #include <system_error>
 
 #include "readers.hpp"
-#include "trusted_file.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::config {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <set>
 #include <string>
@@ -44,5 +45,15 @@ std::optional<PfSelector> readPfSelector(Node* node, ProblemList& problems);
 
 /// Reads a PCI address that the schema accepted; nullopt if it was refused.
 std::optional<PciAddress> readPciAddress(Node* node, ProblemList& problems);
+
+/// The text of a file that only root or the caller can have written: a regular file, not a symbolic
+/// link, owned by root or the effective user, not writable by others, at most 1 MiB. Any other file
+/// is reported as a problem and gives nullopt.
+std::optional<std::string> readTrustedFile(const std::filesystem::path& file,
+                                           ProblemList& problems);
+
+/// The same rule for a directory, because anyone who can write to it can replace its files. Returns
+/// false after reporting a problem.
+bool checkTrustedFolder(const std::filesystem::path& folder, ProblemList& problems);
 
 }  // namespace vfpass::config

@@ -1,4 +1,4 @@
-#include "trusted_file.hpp"
+#include "readers.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,5 +1,3 @@
-#include "acs_argument.hpp"
-
 #include <algorithm>
 #include <map>
 #include <utility>

@@ -3,7 +3,6 @@
 #include <iterator>
 #include <map>
 
-#include "acs_argument.hpp"
 #include "acs_rules.hpp"
 #include "check.hpp"
 #include "config_space.hpp"

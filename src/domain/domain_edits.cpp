@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "element_text.hpp"
+#include "fragments.hpp"
 #include "metadata.hpp"
 #include "our_elements.hpp"
 #include "xml_source.hpp"

@@ -1,4 +1,4 @@
-#include "element_text.hpp"
+#include "fragments.hpp"
 
 #include <set>
 #include <sstream>

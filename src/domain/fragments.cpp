@@ -3,7 +3,6 @@
 #include <pugixml.hpp>
 #include <sstream>
 
-#include "element_text.hpp"
 #include "our_elements.hpp"
 #include "pci_elements.hpp"
 #include "vfpass/domain/seal.hpp"

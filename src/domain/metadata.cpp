@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "metadata_version_1.hpp"
 #include "our_elements.hpp"
 #include "pci_elements.hpp"
 #include "vfpass/base/text.hpp"

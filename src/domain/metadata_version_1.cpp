@@ -1,4 +1,4 @@
-#include "metadata_version_1.hpp"
+#include "metadata.hpp"
 
 #include <algorithm>
 #include <array>

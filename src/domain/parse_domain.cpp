@@ -4,9 +4,8 @@
 #include "our_elements.hpp"
 #include "pci_elements.hpp"
 #include "qemu_arguments.hpp"
-#include "vfpass/argument_claims.hpp"
 #include "vfpass/domain/domain_xml.hpp"
-#include "vfpass/domain/qemu_claims.hpp"
+#include "vfpass/domain_facts.hpp"
 #include "xml_source.hpp"
 
 namespace vfpass::domain {

@@ -10,10 +10,10 @@
 
 #include "document.hpp"
 #include "domain_edits.hpp"
+#include "fragments.hpp"
 #include "our_elements.hpp"
 #include "pci_elements.hpp"
 #include "qemu_arguments.hpp"
-#include "remove_elements.hpp"
 #include "vfpass/base/node_set.hpp"
 #include "vfpass/base/text.hpp"
 

@@ -1,5 +1,3 @@
-#include "remove_elements.hpp"
-
 #include <algorithm>
 #include <set>
 

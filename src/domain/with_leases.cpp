@@ -8,7 +8,6 @@
 #include "domain_edits.hpp"
 #include "fragments.hpp"
 #include "our_elements.hpp"
-#include "remove_elements.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/domain/seal.hpp"

@@ -9,10 +9,8 @@
 #include "libvirt_error.hpp"
 #include "libvirt_functions.hpp"
 #include "libvirt_object.hpp"
-#include "unplug.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/lease.hpp"
-#include "vfpass/libvirt/sync_definitions.hpp"
 
 namespace vfpass::libvirt {
 namespace {

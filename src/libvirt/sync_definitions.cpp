@@ -1,4 +1,4 @@
-#include "vfpass/libvirt/sync_definitions.hpp"
+#include "vfpass/libvirt/libvirt_hypervisor.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,5 +1,3 @@
-#include "unplug.hpp"
-
 #include <algorithm>
 #include <mutex>
 

@@ -1,4 +1,4 @@
-#include "choose_vf.hpp"
+#include "decide_lease.hpp"
 
 #include <algorithm>
 #include <set>

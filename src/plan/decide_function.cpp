@@ -1,5 +1,3 @@
-#include "decide_function.hpp"
-
 #include <algorithm>
 #include <vector>
 

@@ -5,8 +5,7 @@
 #include <set>
 
 #include "choose_addresses.hpp"
-#include "choose_vf.hpp"
-#include "switchdev.hpp"
+#include "vf_creation.hpp"
 #include "vfpass/base/driver_name.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/mlx5_firmware.hpp"

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "vfpass/argument_claims.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/domain_facts.hpp"
 
 namespace vfpass::plan {
 

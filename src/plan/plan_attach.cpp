@@ -4,15 +4,12 @@
 #include <map>
 #include <set>
 
-#include "choose_vf.hpp"
-#include "decide_function.hpp"
 #include "decide_lease.hpp"
 #include "device_steps.hpp"
 #include "guest_places.hpp"
 #include "lease_changes.hpp"
 #include "plan_settings.hpp"
 #include "renames.hpp"
-#include "switchdev.hpp"
 #include "vf_creation.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/check_device.hpp"

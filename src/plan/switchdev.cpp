@@ -1,4 +1,4 @@
-#include "switchdev.hpp"
+#include "vf_creation.hpp"
 
 #include <algorithm>
 

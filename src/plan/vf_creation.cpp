@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "switchdev.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/select_pf.hpp"
 

@@ -11,6 +11,7 @@
 #include "vfpass/mapping.hpp"
 #include "vfpass/plan.hpp"
 #include "vfpass/plan/objection.hpp"
+#include "vfpass/plan/plan_attach.hpp"
 
 namespace vfpass::plan {
 
@@ -56,5 +57,16 @@ std::vector<Action> recreateVfs(const PhysicalFunction& before, unsigned count,
 /// The inverse of removing the VFs of a PF: creates as many again, with drivers and attributes as
 /// before.
 std::vector<Action> undoRemoval(const PhysicalFunction& before);
+
+/// The attributes that the PF's driver cannot set in its eswitch mode.
+std::set<Attribute> lackingAttributes(const PhysicalFunction& pf);
+
+/// An objection if the entry, for VF `index` of a PF in switchdev mode, needs an attribute that the
+/// driver cannot set there: one that is required, or a VLAN, which isolates the guest.
+void checkSwitchdev(const MappedVf& entry, const PhysicalFunction& pf, unsigned index,
+                    std::vector<Objection>& objections);
+
+/// Names what the mapping states, or has by default, and the leases leave out for the mode.
+std::vector<std::string> switchdevNotes(const AttachInput& input, const std::vector<Lease>& leases);
 
 }  // namespace vfpass::plan

@@ -1,6 +1,5 @@
 // Replaces src/libvirt/libvirt_hypervisor.cpp with requests to the world.
 #include "vfpass/libvirt/libvirt_hypervisor.hpp"
-#include "vfpass/libvirt/sync_definitions.hpp"
 #include "worker/world_socket.hpp"
 
 namespace vfpass::libvirt {

@@ -3,7 +3,7 @@
 
 #include "fake/seal_key.hpp"
 #include "support.hpp"
-#include "vfpass/domain/qemu_claims.hpp"
+#include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/domain/seal.hpp"
 #include "xml_source.hpp"
 

@@ -1,4 +1,4 @@
-#include "vfpass/install/daemon_reload.hpp"
+#include "vfpass/install/hook_files.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -117,4 +117,8 @@ std::vector<std::string> runningDifferences(std::string_view liveXml,
 /// Unified diff of two XML texts, for `plan`; secrets (passwd attributes) are shown as `***`.
 std::string xmlDiff(std::string_view before, std::string_view after);
 
+/// Why the domain may use other host devices than parseDomain() reads from its
+/// `<qemu:commandline>`; empty if it does not. Throws like parseDomain().
+std::string doubtAboutArguments(std::string_view xml);
+
 }  // namespace vfpass::domain

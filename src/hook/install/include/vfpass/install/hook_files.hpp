@@ -34,4 +34,12 @@ std::vector<std::string> linkHook(const HookPlaces& places);
 /// Removes the link; the directory stays. Throws (refused) if the link is not ours.
 std::vector<std::string> unlinkHook(const HookPlaces& places);
 
+/// Sends SIGHUP to the libvirt daemons that run QEMU domains (virtqemud, libvirtd), so that they
+/// look for hooks again. Never restarts one: a restart calls `reconnect` for every running VM.
+/// Returns one line per action, or one line if no daemon is running. `reloaded` receives the names
+/// of the reloaded daemons.
+std::vector<std::string> reloadLibvirt(const std::filesystem::path& runDirectory = "/run",
+                                       const std::filesystem::path& procDirectory = "/proc",
+                                       std::vector<std::string>* reloaded = nullptr);
+
 }  // namespace vfpass::install
