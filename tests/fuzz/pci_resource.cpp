@@ -1,5 +1,6 @@
 // The `resource` file of a PCI function, and the files of sysfs that list CPUs or nodes.
-// covers: src/host/inventory/read_capacity.cpp src/base/node_set.cpp -formatNodeSet
+// covers: src/host/inventory/read_capacity.cpp src/base/pci_resource.cpp src/base/node_set.cpp
+// -formatNodeSet
 #include "fuzz/target.hpp"
 #include "vfpass/base/node_set.hpp"
 #include "vfpass/inventory/read_capacity.hpp"
