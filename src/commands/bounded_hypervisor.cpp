@@ -73,7 +73,8 @@ NoAnswer::NoAnswer(std::chrono::milliseconds timeout)
     : Error("libvirt did not answer within " +
                 std::to_string(std::chrono::duration_cast<std::chrono::seconds>(timeout).count()) +
                 " s",
-            "start its daemon: `systemctl start virtqemud` or `systemctl start libvirtd`") {}
+            "restart its daemon, which stops no VM: `systemctl restart virtqemud` or `systemctl "
+            "restart libvirtd`") {}
 
 std::unique_ptr<Hypervisor> boundedHypervisor(std::unique_ptr<Hypervisor> inner,
                                               std::chrono::milliseconds timeout) {
