@@ -52,6 +52,7 @@ struct MappedVf {
   bool guidsAutomatic = false;    ///< an `infiniband:` block requests derived GUIDs
   bool nodeGuidAutomatic = false;
   bool portGuidAutomatic = false;
+  std::set<Attribute> automatic;  ///< further attributes with `auto`, for which attach has a value
   /// The mapping's settings and the safe defaults (trust off, spoof check on, link auto).
   VfSettings settings;
   /// Attributes that the driver must accept: `required:`, by default all that the mapping sets.

@@ -65,10 +65,17 @@ struct VfSettings {
   auto operator<=>(const VfSettings&) const = default;
 };
 
+/// When a change of an attribute takes effect.
+enum class Change {
+  immediate,  ///< at once, for the VF's frames
+  probe,      ///< the VF's driver reads the value when it probes
+  unbound     ///< the same, and the kernel refuses a change while any driver is bound to the VF
+};
+
 /// One attribute of a VF. Everything that treats all attributes alike is driven by these rows:
-/// reading YAML, comparing, merging, XML metadata, journal, JSON and messages. What remains per
-/// attribute is the netlink code (src/host/sriov/vf_message.cpp) and, for values of
-/// more than one word, their format.
+/// reading YAML, comparing, merging, steps of a plan, XML metadata, journal, JSON and messages.
+/// What remains per attribute is its access to the kernel (src/host/sriov/vf_message.cpp for
+/// netlink, vf_port.cpp for files) and, for values of more than one word, their format.
 template <typename Value>
 struct AttributeRow {
   Attribute attribute;
@@ -77,6 +84,10 @@ struct AttributeRow {
   /// Its value between two owners, for each link layer; empty: it does not exist there.
   std::optional<Value> onEthernet;
   std::optional<Value> onInfiniband;
+  Change change = Change::immediate;
+  /// Exists on both link layers without a neutral value: it changes only for a lease that states
+  /// it, and stays as it is until that lease ends.
+  bool kept = false;
 
   [[nodiscard]] const std::optional<Value>& neutral(bool infiniband) const {
     return infiniband ? onInfiniband : onEthernet;
@@ -86,17 +97,26 @@ struct AttributeRow {
 /// One row per attribute, in the order of `Attribute`. On InfiniBand, GUIDs can be neither unset
 /// nor read, and all ones is what no subnet manager accepts.
 inline constexpr std::tuple attributeTable{
-    AttributeRow<MacAddress>{Attribute::mac, "mac", &VfSettings::mac, MacAddress{}, {}},
+    AttributeRow<MacAddress>{
+        Attribute::mac, "mac", &VfSettings::mac, MacAddress{}, {}, Change::probe},
     AttributeRow<Vlan>{Attribute::vlan, "vlan", &VfSettings::vlan, Vlan{}, {}},
     AttributeRow<Rate>{Attribute::rate, "rate", &VfSettings::rate, Rate{}, {}},
     AttributeRow<bool>{Attribute::spoofCheck, "spoof-check", &VfSettings::spoofCheck, true, {}},
     AttributeRow<LinkState>{Attribute::linkState, "link-state", &VfSettings::linkState,
                             LinkState::automatic, LinkState::automatic},
     AttributeRow<bool>{Attribute::trust, "trust", &VfSettings::trust, false, {}},
-    AttributeRow<Guid>{
-        Attribute::nodeGuid, "node-guid", &VfSettings::nodeGuid, {}, Guid{~std::uint64_t{0}}},
-    AttributeRow<Guid>{
-        Attribute::portGuid, "port-guid", &VfSettings::portGuid, {}, Guid{~std::uint64_t{0}}}};
+    AttributeRow<Guid>{Attribute::nodeGuid,
+                       "node-guid",
+                       &VfSettings::nodeGuid,
+                       {},
+                       Guid{~std::uint64_t{0}},
+                       Change::probe},
+    AttributeRow<Guid>{Attribute::portGuid,
+                       "port-guid",
+                       &VfSettings::portGuid,
+                       {},
+                       Guid{~std::uint64_t{0}},
+                       Change::probe}};
 
 /// Calls `visit(row)` for each row.
 template <typename Visit>
@@ -115,6 +135,13 @@ inline constexpr std::array legacyOnlyAttributes{Attribute::vlan, Attribute::spo
 
 /// Whether VFs of this link layer have the attribute.
 bool existsOn(Attribute attribute, bool infiniband);
+
+/// The attributes set in `settings` whose change takes effect in this way.
+std::vector<Attribute> changing(const VfSettings& settings, Change change);
+
+/// Copy of `settings` reduced to the attributes that stay as they are between two owners
+/// (AttributeRow::kept).
+VfSettings keptSettings(const VfSettings& settings);
 
 /// The attributes set in `wanted` whose value in `seen` is different or not observable.
 std::vector<Attribute> differingAttributes(const VfSettings& wanted, const VfSettings& seen);

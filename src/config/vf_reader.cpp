@@ -1,5 +1,6 @@
 #include "readers.hpp"
 
+#include <concepts>
 #include <type_traits>
 #include <vector>
 
@@ -128,16 +129,23 @@ std::optional<LinkState> oneWord(const Node* value, const std::optional<LinkStat
   return read ? read : neutral;
 }
 
+// The schema has the limits.
+template <std::unsigned_integral Number>
+std::optional<Number> oneWord(const Node* value, const std::optional<Number>& neutral) {
+  const auto read = unsignedOf(value);
+  return read ? std::optional(static_cast<Number>(*read)) : neutral;
+}
+
 template <typename Value>
-constexpr bool isOneWord = std::is_same_v<Value, bool> || std::is_same_v<Value, LinkState>;
+constexpr bool isOneWord = std::unsigned_integral<Value> || std::is_same_v<Value, LinkState>;
 
 // Calls `visit(row)` for the attributes whose value is one word. Without an entry in the mapping
-// they get their neutral value.
+// they get their neutral value, if they have one.
 template <typename Visit>
 void forEachWord(bool infiniband, Visit visit) {
   forEachAttribute([&]<typename Value>(const AttributeRow<Value>& row) {
     if constexpr (isOneWord<Value>) {
-      if (row.neutral(infiniband)) {
+      if (existsOn(row.attribute, infiniband)) {
         visit(row);
       }
     }
@@ -165,7 +173,11 @@ std::set<Attribute> stated(const Node& node, const MappedVf& vf, bool infiniband
 }
 
 std::set<Attribute> withDefaults(std::set<Attribute> attributes, bool infiniband) {
-  forEachWord(infiniband, [&](const auto& row) { attributes.insert(row.attribute); });
+  forEachWord(infiniband, [&](const auto& row) {
+    if (row.neutral(infiniband)) {
+      attributes.insert(row.attribute);
+    }
+  });
   return attributes;
 }
 
@@ -200,7 +212,11 @@ void readAttributes(Node& node, MappedVf& vf, ProblemList& problems) {
     readEthernet(node, vf, problems);
   }
   forEachWord(infiniband, [&](const auto& row) {
-    vf.settings.*row.member = oneWord(find(node, row.name), row.neutral(infiniband));
+    Node* const value = find(node, row.name);
+    vf.settings.*row.member = oneWord(value, row.neutral(infiniband));
+    if (value != nullptr && row.kept && !(vf.settings.*row.member)) {
+      vf.automatic.insert(row.attribute);
+    }
   });
   readRequired(node, vf, infiniband, problems);
 }

@@ -1,6 +1,7 @@
 #include "vfpass/vf_settings.hpp"
 
 #include <algorithm>
+#include <concepts>
 
 #include "names.hpp"
 
@@ -16,6 +17,10 @@ constexpr Names<VlanProtocol, 2> protocolNames{
 std::string text(const MacAddress& mac) { return toString(mac); }
 std::string text(const Guid& guid) { return toString(guid); }
 std::string text(bool value) { return value ? "on" : "off"; }
+template <std::unsigned_integral Number>
+std::string text(Number number) {
+  return std::to_string(number);
+}
 std::string text(LinkState state) { return std::string(toString(state)); }
 std::string text(const Rate& rate) {
   return std::to_string(rate.min) + ".." +
@@ -55,9 +60,29 @@ std::optional<VlanProtocol> parseVlanProtocol(std::string_view name) {
 bool existsOn(Attribute attribute, bool infiniband) {
   bool exists = false;
   forEachAttribute([&](const auto& row) {
-    exists = exists || (row.attribute == attribute && row.neutral(infiniband));
+    exists = exists || (row.attribute == attribute && (row.kept || row.neutral(infiniband)));
   });
   return exists;
+}
+
+std::vector<Attribute> changing(const VfSettings& settings, Change change) {
+  std::vector<Attribute> found;
+  forEachAttribute([&](const auto& row) {
+    if (row.change == change && settings.*row.member) {
+      found.push_back(row.attribute);
+    }
+  });
+  return found;
+}
+
+VfSettings keptSettings(const VfSettings& settings) {
+  VfSettings found;
+  forEachAttribute([&](const auto& row) {
+    if (row.kept) {
+      found.*row.member = settings.*row.member;
+    }
+  });
+  return found;
 }
 
 std::vector<Attribute> differingAttributes(const VfSettings& wanted, const VfSettings& seen) {

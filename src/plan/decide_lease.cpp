@@ -120,7 +120,7 @@ bool earlierFits(const Lease* earlier, const MappedVf& entry, const PhysicalFunc
          (!entry.index || *entry.index == vfOf(*earlier).index);
 }
 
-// On InfiniBand only link state and GUIDs exist; on Ethernet everything except GUIDs.
+// On InfiniBand few attributes exist (existsOn()); on Ethernet everything except GUIDs.
 void fitSettings(const PhysicalFunction& pf, const MappedVf& entry, LeasedVf& vf) {
   vf.infiniband = pf.linkLayer == LinkLayer::infiniband;
   vf.settings = entry.settings;
@@ -131,7 +131,11 @@ void fitSettings(const PhysicalFunction& pf, const MappedVf& entry, LeasedVf& vf
     }
     return;
   }
-  vf.settings = only(entry.settings, differingAttributes(neutralSettings(true), {}));
+  for (const Attribute attribute : allAttributes) {
+    if (!existsOn(attribute, true)) {
+      vf.settings = without(vf.settings, {attribute});
+    }
+  }
   std::erase_if(vf.required, [](Attribute attribute) { return !existsOn(attribute, true); });
   vf.required.insert({Attribute::nodeGuid, Attribute::portGuid});
 }
@@ -163,7 +167,8 @@ void recordOriginal(const AttachInput& input, const PhysicalFunction& pf, Lease&
     }
     lease.original.driver = vf.driver;
     lease.original.driverOverride = vf.driverOverride;
-    lease.original.settings = vf.settings;
+    const auto kept = differingAttributes(keptSettings(vf.settings), {});
+    lease.original.settings = without(vf.settings, {kept.begin(), kept.end()});
     if (keepsMac(lease)) {
       lease.original.settings.mac.reset();
     }

@@ -48,7 +48,10 @@ Lease askingAgain(Lease lease) {
 Lease withoutEarlierSettings(const Lease& earlier, Lease lease) {
   if (isVf(lease) && isVf(earlier) && sameDevice(earlier, lease)) {
     LeasedVf& vf = vfOf(lease);
-    vf.settings = firstOf(vf.settings, neutralFor(acceptedSettings(earlier), vf.infiniband));
+    const VfSettings set = acceptedSettings(earlier);
+    const VfSettings found =
+        only(earlier.original.settings, differingAttributes(keptSettings(set), {}));
+    vf.settings = firstOf(vf.settings, firstOf(neutralFor(set, vf.infiniband), found));
   }
   return lease;
 }
@@ -113,17 +116,60 @@ void bindVf(const Lease& lease, const VirtualFunction* vf, const std::string& re
   steps.push_back({BindDriver{lease.device, "vfio-pci", "vfio-pci"}, undo, reason, disrupts});
 }
 
-Reprobe reprobeAround(const Lease& lease, const VirtualFunction& vf, const VfSettings& wanted) {
-  const VfSettings guids = only(wanted, {Attribute::nodeGuid, Attribute::portGuid});
+VirtualFunction Reprobe::between(VirtualFunction vf) const {
+  vf.driver = before.empty() ? vf.driver : "";
+  return vf;
+}
+
+namespace {
+
+// Why the VF is unbound before a change to `wanted`; empty: it is not.
+std::string reasonToUnbind(const Lease& lease, const VirtualFunction& vf,
+                           const VfSettings& wanted) {
+  const auto differing = [&](Change change) {
+    return differingAttributes(only(wanted, changing(wanted, change)), vf.settings);
+  };
+  const auto unbound = differing(Change::unbound);
+  if (!vf.driver.empty() && !unbound.empty()) {
+    return "the kernel changes " + std::string(toString(unbound.front())) +
+           " only while no driver is bound";
+  }
   const bool onHostDriver = !vf.driver.empty() && vf.driver != "vfio-pci";
-  if (!lease.managed || !vfOf(lease).infiniband || !onHostDriver ||
-      differingAttributes(guids, vf.settings).empty()) {
+  return lease.managed && vfOf(lease).infiniband && onHostDriver &&
+                 !differing(Change::probe).empty()
+             ? vf.driver + " reads GUIDs when it probes"
+             : "";
+}
+
+}  // namespace
+
+Reprobe reprobeAround(const Lease& lease, const VirtualFunction& vf, const VfSettings& wanted) {
+  const std::string reason = reasonToUnbind(lease, vf, wanted);
+  if (reason.empty()) {
     return {};
   }
   const BindDriver unbound{vf.address, "", vf.driverOverride};
   const BindDriver bound{vf.address, vf.driver, vf.driverOverride};
-  return {{{unbound, {bound}, vf.driver + " reads GUIDs when it probes", true}},
-          {{bound, {unbound}, "the GUIDs are set", false}}};
+  Reprobe reprobe{{{unbound, {bound}, reason, vf.driver != "vfio-pci"}}, {}};
+  if (lease.managed) {
+    const bool guids = vfOf(lease).infiniband && vf.driver != "vfio-pci";
+    const char* const set = guids ? "the GUIDs are set" : "the values are set";
+    reprobe.after.push_back({bound, {unbound}, set, false});
+  }
+  return reprobe;
+}
+
+Reprobe reprobeNew(const Lease& lease, const PhysicalFunction& pf) {
+  VirtualFunction vf;
+  vf.address = lease.device;
+  vf.driver = pf.driver;
+  Reprobe reprobe = reprobeAround(
+      lease, vf, only(vfOf(lease).settings, changing(vfOf(lease).settings, Change::unbound)));
+  for (Step& step : reprobe.before) {
+    step.undo = {};  // the VF is removed
+    step.disrupts = false;
+  }
+  return reprobe;
 }
 
 namespace {

@@ -48,15 +48,23 @@ std::string reasonToBind(const std::string& driver);
 void bindVf(const Lease& lease, const VirtualFunction* vf, const std::string& reason, bool disrupts,
             std::vector<Step>& steps);
 
-/// Steps before and after a change of GUIDs on a VF that stays with the host's driver.
+/// Steps before and after a change of values while the VF has no driver.
 struct Reprobe {
   std::vector<Step> before;
   std::vector<Step> after;
+
+  /// The VF as it is between the two.
+  [[nodiscard]] VirtualFunction between(VirtualFunction vf) const;
 };
 
-/// GUIDs take effect at the driver's next probe. With `managed: yes` the VF stays bound to the
-/// host's driver, which is therefore unbound and bound again. Empty in all other cases.
+/// Unbinds the VF's driver around a change to `wanted` that needs it, and binds it again if the
+/// plan does not bind another one: with `managed: yes`, the VF stays with the driver that it has.
+/// The kernel changes some values only while no driver is bound (Change::unbound). GUIDs take
+/// effect at the next probe of the host's driver. Empty in all other cases.
 Reprobe reprobeAround(const Lease& lease, const VirtualFunction& vf, const VfSettings& wanted);
+
+/// The same for a VF that the plan creates and that the driver of its PF then probes.
+Reprobe reprobeNew(const Lease& lease, const PhysicalFunction& pf);
 
 // Steps for leases of PCI functions. Unlike VFs, they are neither created nor configured; only the
 // driver changes.

@@ -86,13 +86,17 @@ bool onlySwitchSettingsDiffer(const Lease& earlier, const Lease& wanted) {
   adjusted.persistent = earlier.persistent;
   adjusted.guest = earlier.guest;  // applies to the next start
   adjusted.edits = earlier.edits;  // also applies to the next start
-  const auto differing = differingAttributes(settingsOf(wanted), settingsOf(earlier));
+  const VfSettings before = settingsOf(earlier);
+  const VfSettings after = settingsOf(wanted);
+  const auto differing = differingAttributes(after, before);
   const bool fixed = std::ranges::any_of(differing, [&](Attribute attribute) {
-    return attribute == Attribute::mac || attribute == Attribute::nodeGuid ||
-           attribute == Attribute::portGuid ||
-           (isInterface(wanted) && attribute == Attribute::vlan);
+    const bool immediate = !changing(only(after, {attribute}), Change::immediate).empty();
+    return !immediate || (isInterface(wanted) && attribute == Attribute::vlan);
   });
-  return !fixed && sameTerms(earlier, adjusted);
+  // Of an attribute that the mapping does not set any more, detach restores the value.
+  const VfSettings set = only(before, changing(before, Change::unbound));
+  const bool left = !differingAttributes(set, after).empty();
+  return !fixed && !left && sameTerms(earlier, adjusted);
 }
 
 void checkChanged(const AttachInput& input, const Lease& earlier, const Lease& lease,

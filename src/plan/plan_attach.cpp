@@ -78,6 +78,26 @@ void addCreations(const AttachInput& input, const LeaseChanges& changes, std::ve
   }
 }
 
+// Around a change of the target's values, on a VF that exists or that this plan creates.
+Reprobe reprobeFor(const AttachInput& input, const Lease& target) {
+  if (const VirtualFunction* vf = findVf(input.inventory, target)) {
+    return reprobeAround(target, *vf, settingsToApply(target));
+  }
+  const PhysicalFunction* pf = findPf(input.inventory, target.pf);
+  const PfPolicy* policy = pf == nullptr ? nullptr : policyOf(*pf, input.policy);
+  return policy != nullptr && policy->probeVfs ? reprobeNew(target, *pf) : Reprobe{};
+}
+
+// The lease with the values that its VF gets.
+Lease targetOf(const AttachInput& input, const Lease& lease) {
+  const VirtualFunction* vf = findVf(input.inventory, lease);
+  const Lease* earlier = earlierLease(input, lease.entry);
+  // A running guest keeps what the lease does not state.
+  const bool plugged = input.scope.live && input.plugged.contains(lease.entry);
+  const Lease kept = earlier == nullptr ? lease : withoutEarlierSettings(*earlier, lease);
+  return plugged ? kept : withoutLeftOvers(kept, vf == nullptr ? VfSettings{} : vf->settings);
+}
+
 void addConfigurations(const AttachInput& input, const LeaseChanges& changes,
                        std::vector<Step>& steps) {
   // The values of the VFs of one PF, and those that roll them back, are set in one step each.
@@ -91,16 +111,10 @@ void addConfigurations(const AttachInput& input, const LeaseChanges& changes,
     const VirtualFunction* vf = findVf(input.inventory, lease);
     const VfSettings seen = vf == nullptr ? VfSettings{} : vf->settings;
     configure.pf = undo.pf = lease.pf;
-    if (vf != nullptr) {
-      const Reprobe reprobe = reprobeAround(lease, *vf, vfOf(lease).settings);
-      steps.insert(steps.end(), reprobe.before.begin(), reprobe.before.end());
-      afterwards.insert(afterwards.end(), reprobe.after.begin(), reprobe.after.end());
-    }
-    const Lease* earlier = earlierLease(input, lease.entry);
-    // A running guest keeps what the lease does not state.
-    const bool plugged = input.scope.live && input.plugged.contains(lease.entry);
-    const Lease kept = earlier == nullptr ? lease : withoutEarlierSettings(*earlier, lease);
-    const Lease target = plugged ? kept : withoutLeftOvers(kept, seen);
+    const Lease target = targetOf(input, lease);
+    const Reprobe reprobe = reprobeFor(input, target);
+    steps.insert(steps.end(), reprobe.before.begin(), reprobe.before.end());
+    afterwards.insert(afterwards.end(), reprobe.after.begin(), reprobe.after.end());
     addChange(target, seen, configure, undo);
   }
   // VFs that this plan creates get neutral values for everything else.
@@ -126,7 +140,12 @@ void addBindings(const AttachInput& input, const LeaseChanges& changes, std::vec
     }
     const VirtualFunction* vf = findVf(input.inventory, lease);
     const std::string driver = vf == nullptr ? "" : vf->driver;
-    bindVf(lease, vf, reasonToBind(driver), !driver.empty(), steps);
+    if (vf == nullptr) {
+      bindVf(lease, nullptr, reasonToBind(driver), false, steps);
+      continue;
+    }
+    const VirtualFunction between = reprobeFor(input, targetOf(input, lease)).between(*vf);
+    bindVf(lease, &between, reasonToBind(driver), !driver.empty(), steps);
   }
 }
 

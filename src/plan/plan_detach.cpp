@@ -70,11 +70,13 @@ void restorePf(const PhysicalFunction& pf, const std::vector<Lease>& leases,
   ConfigureVfs configure{pf.address, {}};
   ConfigureVfs undo{pf.address, {}};
   std::vector<Step> afterwards;
+  std::vector<Step> bindings;
   for (const auto& lease : leases) {
     if (vfOf(lease).index >= pf.vfs.size()) {
       continue;
     }
     const VirtualFunction& vf = pf.vfs[vfOf(lease).index];
+    Reprobe reprobe;
     if (lease.state != LeaseState::reserved && vf.driver == "vfio-pci") {
       steps.push_back({ResetFunction{vf.address}, {}, "it was not reset after its last use"});
     }
@@ -84,10 +86,11 @@ void restorePf(const PhysicalFunction& pf, const std::vector<Lease>& leases,
           {vfOf(lease).index, only(vf.settings, differingAttributes(restored, {})), {}});
     }
     if (!removed) {
-      const Reprobe reprobe = reprobeAround(lease, vf, settingsToRestore(lease));
+      reprobe = reprobeAround(lease, vf, settingsToRestore(lease));
       steps.insert(steps.end(), reprobe.before.begin(), reprobe.before.end());
       afterwards.insert(afterwards.end(), reprobe.after.begin(), reprobe.after.end());
     }
+    restoreBinding(lease, reprobe.between(vf), removed, bindings);
   }
   // VFs that are removed need no values.
   if (!removed && !configure.vfs.empty()) {
@@ -95,11 +98,7 @@ void restorePf(const PhysicalFunction& pf, const std::vector<Lease>& leases,
   }
   steps.insert(steps.end(), afterwards.begin(), afterwards.end());
   // Bind the driver last: it reads the MAC when it probes.
-  for (const auto& lease : leases) {
-    if (vfOf(lease).index < pf.vfs.size()) {
-      restoreBinding(lease, pf.vfs[vfOf(lease).index], removed, steps);
-    }
-  }
+  steps.insert(steps.end(), bindings.begin(), bindings.end());
   if (removal) {
     steps.push_back(*removal);
   }

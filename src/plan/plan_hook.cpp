@@ -44,21 +44,36 @@ void addRecord(const Lease& starting, const std::vector<Lease>& known, std::vect
   steps.push_back({RecordLease{starting}, {RecordLease{reserved}}, "the domain is starting"});
 }
 
+// Somebody may have changed the number of vectors, or created the VFs again, since the attach.
+Reprobe reprobeForStart(const PhysicalFunction& pf, const Lease& lease) {
+  const VfSettings settings = settingsToApply(lease);
+  const unsigned index = vfOf(lease).index;
+  return index < pf.vfs.size() ? reprobeAround(lease, pf.vfs[index],
+                                               only(settings, changing(settings, Change::unbound)))
+                               : Reprobe{};
+}
+
 void addConfigure(const PhysicalFunction& pf, const std::vector<Lease>& leases,
                   std::vector<Step>& steps) {
   ConfigureVfs configure{pf.address, {}};
   ConfigureVfs undo{pf.address, {}};
+  std::vector<Step> afterwards;
   if (pf.vfs.empty()) {
     configure.otherwise = newVfSettings(pf, false, leases);
   }
   for (const auto& each : leases) {
     const VfSettings seen =
         vfOf(each).index < pf.vfs.size() ? pf.vfs[vfOf(each).index].settings : VfSettings{};
-    addChange(withoutLeftOvers(each, seen), seen, configure, undo);
+    const Lease target = withoutLeftOvers(each, seen);
+    const Reprobe reprobe = reprobeForStart(pf, target);
+    steps.insert(steps.end(), reprobe.before.begin(), reprobe.before.end());
+    afterwards.insert(afterwards.end(), reprobe.after.begin(), reprobe.after.end());
+    addChange(target, seen, configure, undo);
   }
   if (!configure.vfs.empty()) {
     steps.push_back({configure, {undo}, "attach decided these values"});
   }
+  steps.insert(steps.end(), afterwards.begin(), afterwards.end());
 }
 
 void prepareFunctions(const std::vector<Lease>& leases, const std::vector<Lease>& known,
@@ -103,8 +118,13 @@ void preparePf(const PhysicalFunction& pf, const std::vector<Lease>& leases,
   addConfigure(pf, leases, steps);
   for (const auto& lease : leases) {
     const unsigned index = vfOf(lease).index;
-    const VirtualFunction* vf = index < pf.vfs.size() ? &pf.vfs[index] : nullptr;
-    bindVf(lease, vf, "`managed: no` requires vfio-pci", true, steps);
+    const char* const reason = "`managed: no` requires vfio-pci";
+    if (index >= pf.vfs.size()) {
+      bindVf(lease, nullptr, reason, true, steps);
+      continue;
+    }
+    const VirtualFunction between = reprobeForStart(pf, lease).between(pf.vfs[index]);
+    bindVf(lease, &between, reason, true, steps);
   }
 }
 

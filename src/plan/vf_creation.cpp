@@ -68,6 +68,8 @@ VfSettings settingsToCarry(const PhysicalFunction& pf, const VirtualFunction& vf
   if (!infiniband || seen.portGuid == Guid{}) {
     seen.portGuid.reset();
   }
+  const auto kept = differingAttributes(keptSettings(seen), {});
+  seen = without(seen, {kept.begin(), kept.end()});  // other VFs may need what one has
   auto attributes = differingAttributes(seen, neutralSettings(infiniband));
   if (seen.spoofCheck && std::ranges::find(attributes, Attribute::spoofCheck) == attributes.end()) {
     attributes.push_back(Attribute::spoofCheck);
@@ -87,7 +89,7 @@ ConfigureVfs carriedSettings(const PhysicalFunction& before, unsigned count) {
 }
 
 bool isReadByDriver(const VfSettings& settings) {
-  return settings.mac || settings.nodeGuid || settings.portGuid;
+  return !changing(settings, Change::probe).empty();
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <rapidjson/stringbuffer.h>
 
 #include <algorithm>
+#include <concepts>
 #include <ostream>
 
 #include "vfpass/report/table.hpp"
@@ -19,7 +20,11 @@ Json valueJson(const Rate& rate) { return {{"min", rate.min}, {"max", rate.max}}
 
 template <typename Value>
 Json valueJson(const Value& value) {
-  return std::string(toString(value));
+  if constexpr (std::unsigned_integral<Value>) {
+    return value;
+  } else {
+    return std::string(toString(value));
+  }
 }
 
 // Keys of JSON output are written with underscores.

@@ -110,30 +110,14 @@ class SimulatedDriver final : public VfPort {
         late_[request.index] = *settings.mac;
         settings.mac = request.settings.mac;
         break;
-      case Attribute::vlan:
-        settings.vlan = request.settings.vlan;
-        break;
-      case Attribute::rate:
-        settings.rate = request.settings.rate;
-        break;
       case Attribute::spoofCheck:
         if (settings.spoofCheck == true && settings.mac.value_or(mac(1)).isZero()) {
           kernelLog.emplace_back("Spoofchk in set while MAC is invalid");
         }
         settings.spoofCheck = request.settings.spoofCheck;
         break;
-      case Attribute::linkState:
-        settings.linkState = request.settings.linkState;
-        break;
-      case Attribute::trust:
-        settings.trust = request.settings.trust;
-        break;
-      case Attribute::nodeGuid:
-        settings.nodeGuid = request.settings.nodeGuid;
-        break;
-      case Attribute::portGuid:
-        settings.portGuid = request.settings.portGuid;
-        break;
+      default:
+        settings = firstOf(only(request.settings, {attribute}), settings);
     }
   }
 
