@@ -86,6 +86,9 @@ struct PhysicalFunction : Device {
   bool reportsNoVfs = false;
   /// Read where a mapping or lease needs it, of mlx5's PFs. Empty: not read, or not observable.
   std::optional<EswitchMode> eswitchMode = {};
+  /// Read where a mapping sets `msix-vectors`: Kernel::totalVfVectors(). Empty: not read, or not
+  /// observable.
+  std::optional<unsigned> totalVfVectors = {};
 };
 
 /// The host's devices, read once.

@@ -116,6 +116,11 @@ class Kernel {
   /// /proc/sys/kernel/random/boot_id: nothing that ran under another boot ID still runs.
   virtual std::string bootId() = 0;
 
+  /// Interrupt vectors that the VFs of this PF share (sriov_vf_total_msix). 0: the kernel (before
+  /// Linux 5.13), the PF's driver or its firmware lets nobody distribute them; empty: not
+  /// observable.
+  virtual std::optional<unsigned> totalVfVectors(const PciAddress& pf) = 0;
+
   /// As configureVfs(), but sends all attributes, after a change that failed: mlx5 reports a value
   /// whose rules it could not make (esw_acl_ingress_lgcy_setup). A refused attribute that already
   /// reads back as stated is not returned.

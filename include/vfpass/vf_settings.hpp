@@ -38,9 +38,21 @@ enum class LinkState { automatic, enable, disable };
 /// Attributes of a VF that can be set through its PF, in the order in which the kernel applies them
 /// (net/core/rtnetlink.c, do_setvfinfo). The first refused attribute ends the processing of a
 /// message; earlier ones remain applied.
-enum class Attribute { mac, vlan, rate, spoofCheck, linkState, trust, nodeGuid, portGuid };
+/// `msixVectors` comes last: a file in sysfs has it.
+enum class Attribute {
+  mac,
+  vlan,
+  rate,
+  spoofCheck,
+  linkState,
+  trust,
+  nodeGuid,
+  portGuid,
+  msixVectors
+};
 
-/// Name in the mapping: mac, vlan, rate, spoof-check, link-state, trust, node-guid, port-guid.
+/// Name in the mapping: mac, vlan, rate, spoof-check, link-state, trust, node-guid, port-guid,
+/// msix-vectors.
 std::string_view toString(Attribute attribute);
 std::optional<Attribute> parseAttribute(std::string_view name);
 
@@ -61,6 +73,8 @@ struct VfSettings {
   std::optional<bool> trust;
   std::optional<Guid> nodeGuid;
   std::optional<Guid> portGuid;
+  /// Interrupt vectors (MSI-X) of the VF: the size of the table in its configuration space.
+  std::optional<std::uint16_t> msixVectors;
 
   auto operator<=>(const VfSettings&) const = default;
 };
@@ -116,7 +130,14 @@ inline constexpr std::tuple attributeTable{
                        &VfSettings::portGuid,
                        {},
                        Guid{~std::uint64_t{0}},
-                       Change::probe}};
+                       Change::probe},
+    AttributeRow<std::uint16_t>{Attribute::msixVectors,
+                                "msix-vectors",
+                                &VfSettings::msixVectors,
+                                {},
+                                {},
+                                Change::unbound,
+                                true}};
 
 /// Calls `visit(row)` for each row.
 template <typename Visit>

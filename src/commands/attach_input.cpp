@@ -31,11 +31,22 @@ std::optional<EswitchMode> eswitchModeOf(Session& session, const PciAddress& pf)
   return answer ? parseEswitchMode(*answer) : std::nullopt;
 }
 
-HostReading readHost(Session& session, Inventory inventory, const std::vector<PciAddress>& pfs) {
+bool setsVectors(const Mapping& mapping) {
+  return std::ranges::any_of(mapping.vfs, [](const MappedVf& vf) {
+    return vf.settings.msixVectors || vf.automatic.contains(Attribute::msixVectors);
+  });
+}
+
+HostReading readHost(Session& session, Inventory inventory, const std::vector<PciAddress>& pfs,
+                     bool vectors) {
   session.addHolders(inventory, pfs);
   for (PhysicalFunction& pf : inventory.pfs) {
-    if (pf.driver == "mlx5_core" && std::ranges::find(pfs, pf.address) != pfs.end()) {
+    const bool named = std::ranges::find(pfs, pf.address) != pfs.end();
+    if (pf.driver == "mlx5_core" && named) {
       pf.eswitchMode = eswitchModeOf(session, pf.address);
+    }
+    if (vectors && named && session.root().isLive()) {
+      pf.totalVfVectors = session.kernel().totalVfVectors(pf.address);
     }
   }
   return {std::move(inventory), inventory::readTopology(session.root(), host::Serials::skip),
@@ -50,7 +61,7 @@ HostReading readHostFor(Session& session, const Subject& subject,
   Inventory inventory = session.inventory(plan::namedFunctions(own, subject.mapping.functions), {});
   const auto pfs = pfsOf(subject, inventory, leases);
   session.addSerials(inventory, pfs);  // leases record them
-  return readHost(session, std::move(inventory), pfs);
+  return readHost(session, std::move(inventory), pfs, setsVectors(subject.mapping));
 }
 
 HostReading readHostForAll(Session& session, const std::vector<Lease>& leases) {
@@ -61,7 +72,8 @@ HostReading readHostForAll(Session& session, const std::vector<Lease>& leases) {
   Inventory inventory = session.inventory(plan::namedFunctions(leases, mapped), pfsOf(leases));
   std::vector<PciAddress> pfs;
   std::ranges::transform(inventory.pfs, std::back_inserter(pfs), &PhysicalFunction::address);
-  return readHost(session, std::move(inventory), pfs);
+  return readHost(session, std::move(inventory), pfs,
+                  std::ranges::any_of(session.configuration().mappings, setsVectors));
 }
 
 namespace {
@@ -148,6 +160,7 @@ void addDomainState(Session& session, const Subject& subject, plan::AttachInput&
   const auto parsed = domain::parseDomain(input.scope.live ? liveXml : persistentXml);
   domain::requireKnownClaims(parsed);
   input.interfaces = parsed.interfaces;
+  input.vcpus = domain::readDomainFacts(input.scope.config ? persistentXml : liveXml).onlineVcpus;
   if (input.scope.live) {
     input.placements = domain::placeInRunning(liveXml, input.scope.config ? persistentXml : "");
   } else {

@@ -13,6 +13,7 @@
 #include "sriov/vf_port.hpp"
 #include "sysfs/kernel_write.hpp"
 #include "sysfs/pci_function.hpp"
+#include "vfpass/base/text.hpp"
 #include "vfpass/host/find_holders.hpp"
 #include "vfpass/host/function_reset.hpp"
 #include "vfpass/host/link_settings.hpp"
@@ -257,7 +258,8 @@ std::vector<RefusedAttribute> SystemKernel::Implementation::configureVfs(const C
   const bool infiniband = device.linkLayer == LinkLayer::infiniband;
   NetlinkPort netlinkPort(netdev ? netdev->index : 0, infiniband, name, deadline, action.pf);
   OfedPort ofed(netdev ? &netlinkPort : nullptr, root, writer, action.pf, deadline);
-  VfPort& port = infiniband ? static_cast<VfPort&>(ofed) : netlinkPort;
+  VectorPort port(infiniband ? static_cast<VfPort&>(ofed) : netlinkPort, root, writer, action.pf,
+                  deadline);
   return host::configureVfs(
       port, action.vfs,
       {name, device.driver, mayConfigureLinks(), deniedRemedyFor(root, action.pf)}, deadline,
@@ -324,6 +326,21 @@ PfSettings SystemKernel::readPfSettings(const PciAddress& pf) {
     settings.link = readLink(linkOf(root, pf), implementation_->netlink());
   }
   return settings;
+}
+
+// Reading the file takes the device's lock, which a removal that hangs holds forever.
+std::optional<unsigned> SystemKernel::totalVfVectors(const PciAddress& pf) {
+  const std::string path = functionPath(pf) + "/sriov_vf_total_msix";
+  if (!implementation_->root.exists(path)) {
+    return 0;
+  }
+  try {
+    const auto text = implementation_->writer.read(path, pf, implementation_->netlink());
+    const auto number = parseNumber(trim(text));
+    return number ? std::optional(static_cast<unsigned>(*number)) : std::nullopt;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
 }
 
 void SystemKernel::setEswitchMode(const SetEswitchMode& action) {

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "choose_vectors.hpp"
 #include "decide_lease.hpp"
 #include "device_steps.hpp"
 #include "guest_places.hpp"
@@ -202,6 +203,7 @@ AttachDecision planAttach(const AttachInput& given) {
   }
   Places places(input);
   decision.leases = decideLeases(input, places, decision.objections);
+  chooseVectors(input, decision.leases, decision.plan.notes, decision.objections);
   const auto functions = decideFunctions(input, decision.leases, places, decision.objections);
   decision.leases.insert(decision.leases.end(), functions.begin(), functions.end());
   mirrorPlaces(input, decision);

@@ -92,6 +92,7 @@ std::vector<std::string> switchdevNotes(const AttachInput& input,
     std::vector<Attribute> left = differingAttributes(entry.settings, acceptedSettings(*lease));
     std::erase_if(left,
                   [&](Attribute attribute) { return !vfOf(*lease).refused.contains(attribute); });
+    std::erase(left, Attribute::msixVectors);  // has a note of its own
     if (!left.empty()) {
       notes.push_back(entry.name + ": the driver of PF " + toString(pf->address) + " cannot set " +
                       namesOf(left) + " in switchdev mode; this is left out");

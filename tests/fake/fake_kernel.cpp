@@ -72,6 +72,9 @@ void FakeKernel::addVf(PhysicalFunction& pf, unsigned index, bool probe) const {
   vf.settings.spoofCheck = false;
   vf.settings.linkState = LinkState::automatic;
   vf.settings.trust = false;
+  if (pf.totalVfVectors) {
+    vf.settings.msixVectors = static_cast<std::uint16_t>(*pf.totalVfVectors / pf.totalVfs);
+  }
   pf.vfs.push_back(vf);
 }
 
@@ -247,6 +250,29 @@ std::vector<VfChange> allChanges(const ConfigureVfs& action, const PhysicalFunct
 
 }  // namespace
 
+namespace {
+
+// As sriov_vf_msix_count_store() and mlx5_set_msix_vec_count(); empty: accepted.
+std::string refusalOfVectors(const PhysicalFunction& pf, const VirtualFunction& vf,
+                             unsigned vectors) {
+  unsigned used = vectors;
+  for (const auto& other : pf.vfs) {
+    used += other.index == vf.index ? 0 : other.settings.msixVectors.value_or(0);
+  }
+  if (vf.settings.msixVectors == vectors) {
+    return {};  // nothing is written
+  }
+  if (pf.totalVfVectors.value_or(0) == 0) {
+    return "Operation not supported (EOPNOTSUPP)";
+  }
+  if (!vf.driver.empty()) {
+    return "Device or resource busy (EBUSY)";
+  }
+  return vectors < 2 || used > *pf.totalVfVectors ? "Invalid argument (EINVAL)" : "";
+}
+
+}  // namespace
+
 std::vector<RefusedAttribute> FakeKernel::configureVfs(const ConfigureVfs& action) {
   return configure(action, false);
 }
@@ -268,7 +294,16 @@ std::vector<RefusedAttribute> FakeKernel::configure(const ConfigureVfs& action, 
     std::vector<Attribute> taken;
     const VfSettings known = all ? VfSettings{} : pf.vfs[wanted.index].settings;
     for (const Attribute attribute : differingAttributes(wanted.settings, known)) {
-      if (contains(failing, attribute)) {
+      const std::string refusal =
+          attribute == Attribute::msixVectors
+              ? refusalOfVectors(pf, pf.vfs[wanted.index], *wanted.settings.msixVectors)
+              : "";
+      if (!refusal.empty() && wanted.required.contains(attribute)) {
+        throw Error("driver mlx5_core refuses msix-vectors: " + refusal);
+      }
+      if (!refusal.empty()) {
+        refused.push_back({wanted.index, attribute, refusal, true});
+      } else if (contains(failing, attribute)) {
         const std::string reason = "Input/output error (EIO)";
         if (!differingAttributes(only(wanted.settings, {attribute}), pf.vfs[wanted.index].settings)
                  .empty()) {
@@ -386,6 +421,10 @@ PfSettings FakeKernel::readPfSettings(const PciAddress& pf) {
     settings.eswitchMode.reset();
   }
   return settings;
+}
+
+std::optional<unsigned> FakeKernel::totalVfVectors(const PciAddress& pf) {
+  return at(pf).totalVfVectors.value_or(0);
 }
 
 void FakeKernel::setEswitchMode(const SetEswitchMode& action) {

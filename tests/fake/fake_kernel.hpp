@@ -15,7 +15,8 @@ namespace vfpass::fake {
 struct Killed {};
 
 /// A kernel in memory that refuses what the real one refuses: another count while VFs exist, more
-/// VFs than the PF supports, attributes that the driver refuses, binding missing functions.
+/// VFs than the PF supports, attributes that the driver refuses, interrupt vectors of a VF that has
+/// a driver, binding missing functions. A PF shares out vectors if its totalVfVectors is set.
 class FakeKernel final : public Kernel {
  public:
   std::map<PciAddress, PhysicalFunction> pfs;
@@ -70,6 +71,7 @@ class FakeKernel final : public Kernel {
   void resetFunction(const ResetFunction& action) override;
   void resetFunctions(const std::vector<ResetFunction>& actions) override;
   PfSettings readPfSettings(const PciAddress& pf) override;
+  std::optional<unsigned> totalVfVectors(const PciAddress& pf) override;
   void setEswitchMode(const SetEswitchMode& action) override;
   void setMtu(const SetMtu& action) override;
   void setLinkUp(const SetLinkUp& action) override;

@@ -98,10 +98,12 @@ bool isGuid(Attribute attribute) {
 bool isPermission(int error) { return error == EPERM || error == EACCES; }
 
 // The driver does not know the attribute or the value. Any other error, such as those of mlx5's
-// firmware commands (cmd_status_to_err: EIO, EBUSY, EAGAIN, ENOMEM; ETIMEDOUT), is a failure.
-bool isRefusal(int error) {
+// firmware commands (cmd_status_to_err: EIO, EBUSY, EAGAIN, ENOMEM; ETIMEDOUT), is a failure. Too
+// few interrupt vectors are none: other VFs have them (mlx5_set_msix_vec_count: EOVERFLOW).
+bool isRefusal(Attribute attribute, int error) {
+  const bool tooFew = error == EOVERFLOW || error == ENOMEM || error == EAGAIN || error == ENOSPC;
   return isPermission(error) || error == EOPNOTSUPP || error == EPROTONOSUPPORT ||
-         error == EINVAL || error == ERANGE;
+         error == EINVAL || error == ERANGE || (attribute == Attribute::msixVectors && tooFew);
 }
 
 // rtnetlink's list of the VFs of a PF has a 16-bit length, so some 330 VFs fit.
@@ -111,6 +113,11 @@ constexpr const char* unreportedRemedy =
 
 constexpr const char* failedRemedy =
     "find the cause in the kernel log (dmesg): the driver or the card's firmware failed";
+
+// sriov_vf_msix_count_store() in drivers/pci/iov.c.
+constexpr const char* boundRemedy =
+    "a driver is bound to the VF, and the kernel changes its interrupt vectors only without one: "
+    "unbind it (a udev rule or driverctl may have bound it), then repeat the command";
 
 std::string attributeRemedy(Attribute attribute) {
   const std::string name(toString(attribute));
@@ -122,6 +129,9 @@ std::string attributeRemedy(Attribute attribute) {
     case Attribute::mac:
       return "use a unicast address, and check that the PF's driver lets the host set it (on "
              "InfiniBand it does not: omit `mac`)";
+    case Attribute::msixVectors:
+      return "use a smaller number or `msix-vectors: auto`, give other VFs of the PF fewer, or "
+             "remove `msix-vectors` from the mapping";
     default:
       return "if the VM does not need " + name +
              ", list the attributes that it needs under `required:` in the mapping (without a list "
@@ -244,7 +254,7 @@ Acknowledgement Configuration::sendAlone(Item& item) {
 void Configuration::sendOneByOne(const Items& items) {
   for (Item* item : items) {
     const Acknowledgement answer = sendAlone(*item);
-    item->failed = answer.error != 0 && !isRefusal(answer.error);
+    item->failed = answer.error != 0 && !isRefusal(item->attribute, answer.error);
     if (answer.error == EOPNOTSUPP && item->otherwise) {
       unsupported_.emplace(item->attribute, reasonOf(answer));
     }
@@ -253,6 +263,8 @@ void Configuration::sendOneByOne(const Items& items) {
     } else if (isPermission(answer.error)) {
       item->denied = true;
       refuse(*item, reasonOf(answer), names_.deniedRemedy);
+    } else if (item->attribute == Attribute::msixVectors && answer.error == EBUSY) {
+      refuse(*item, reasonOf(answer), boundRemedy);
     } else {
       refuse(*item, reasonOf(answer),
              item->failed ? failedRemedy : attributeRemedy(item->attribute));

@@ -73,6 +73,7 @@ std::vector<VirtualFunction> readVfs(const Root& root, const PciAddress& pf,
         continue;  // removed meanwhile
       }
       readDevice(folder, {.ports = Ports::netdevs}, vf);
+      vf.settings.msixVectors = readVectors(folder);
       if (details == PfDetails::all) {
         readGroup(root, vf);
       }
@@ -100,7 +101,7 @@ void setSettings(const VfTable& table, PhysicalFunction& pf) {
     const auto found = table.find(vf.index);
     vf.settingsReadable = found != table.end();
     if (vf.settingsReadable) {
-      vf.settings = found->second;
+      vf.settings = firstOf(found->second, keptSettings(vf.settings));
     }
   }
 }
@@ -310,6 +311,10 @@ std::optional<PhysicalFunction> readPfIdentity(const Root& root, const PciAddres
   pf.vfOffset = readSriovField(folder, "sriov_offset");
   pf.vfStride = readSriovField(folder, "sriov_stride");
   pf.probesVfs = folder.readNumber("sriov_drivers_autoprobe").value_or(1) != 0;
+  if (!root.isLive()) {
+    const auto vectors = folder.readNumber("sriov_vf_total_msix");
+    pf.totalVfVectors = vectors ? std::optional(static_cast<unsigned>(*vectors)) : std::nullopt;
+  }
   readMainPf(root, pf);
   readLag(root, pf);
   return pf;

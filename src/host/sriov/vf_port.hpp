@@ -77,6 +77,31 @@ class OfedPort final : public VfPort {
   std::chrono::milliseconds deadline_;
 };
 
+/// The VFs' interrupt vectors in addition to what another port has: their number is in each VF's
+/// configuration space, and a file of the VF changes it while no driver is bound.
+class VectorPort final : public VfPort {
+ public:
+  VectorPort(VfPort& others, const Root& root, KernelWriter& writer, const PciAddress& pf,
+             std::chrono::milliseconds deadline)
+      : others_(others), root_(root), writer_(writer), pf_(pf), deadline_(deadline) {}
+
+  VfTable read() override;
+  Acknowledgement set(const std::vector<VfRequest>& requests) override;
+
+ private:
+  Acknowledgement write(const PciAddress& vf, std::uint16_t vectors);
+
+  VfPort& others_;
+  const Root& root_;
+  KernelWriter& writer_;
+  PciAddress pf_;
+  std::chrono::milliseconds deadline_;
+};
+
+/// The interrupt vectors of a VF: Table Size of its MSI-X capability, plus one. Empty: it cannot be
+/// read.
+std::optional<std::uint16_t> readVectors(const Folder& vf);
+
 /// A netdev whose VFs are read.
 struct VfNetdev {
   int index = 0;

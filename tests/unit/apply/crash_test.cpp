@@ -39,9 +39,12 @@ bool isKilled(Host& host, const Plan& plan) {
 
 // Kills an attach, or a detach after an attach, at one point; recovery by the next command must
 // restore the old state or reach the new one, and a second recovery must find nothing.
-class CrashTest : public testing::TestWithParam<std::tuple<unsigned, bool>> {
+class CrashTest : public testing::TestWithParam<std::tuple<unsigned, bool, bool>> {
  protected:
-  static void prepareHost(Host& host, bool detach) {
+  static void prepareHost(Host& host, bool detach, bool vectors) {
+    if (vectors) {
+      host.shareVectors();
+    }
     if (detach) {
       host.attach();
     }
@@ -49,9 +52,9 @@ class CrashTest : public testing::TestWithParam<std::tuple<unsigned, bool>> {
   static Plan planFor(Host& host, bool detach) {
     return detach ? host.detachPlan() : host.attachPlan();
   }
-  static std::string reference(unsigned vfs, bool detach, bool run) {
+  static std::string reference(unsigned vfs, bool detach, bool vectors, bool run) {
     Host host(vfs);
-    prepareHost(host, detach);
+    prepareHost(host, detach, vectors);
     if (run) {
       host.execute(planFor(host, detach));
     } else {
@@ -62,16 +65,16 @@ class CrashTest : public testing::TestWithParam<std::tuple<unsigned, bool>> {
 };
 
 TEST_P(CrashTest, RecoveryEndsInTheOldOrTheNewState) {
-  const auto [vfs, detach] = GetParam();
-  const std::string before = reference(vfs, detach, false);
-  const std::string after = reference(vfs, detach, true);
+  const auto [vfs, detach, vectors] = GetParam();
+  const std::string before = reference(vfs, detach, vectors, false);
+  const std::string after = reference(vfs, detach, vectors, true);
   ASSERT_NE(before, after);
   int killed = 0;
   for (const Moment moment :
        {Moment::beforeEffect, Moment::afterEffect, Moment::beforeDefine, Moment::afterDefine}) {
-    for (int effect = 0; effect < 12; ++effect) {
+    for (int effect = 0; effect < 16; ++effect) {
       Host host(vfs);
-      prepareHost(host, detach);
+      prepareHost(host, detach, vectors);
       const Plan plan = planFor(host, detach);
       arm(host, moment, effect);
       if (!isKilled(host, plan)) {
@@ -95,7 +98,8 @@ TEST_P(CrashTest, RecoveryEndsInTheOldOrTheNewState) {
 }
 
 INSTANTIATE_TEST_SUITE_P(AttachAndDetach, CrashTest,
-                         testing::Combine(testing::Values(0U, 4U), testing::Bool()));
+                         testing::Combine(testing::Values(0U, 4U), testing::Bool(),
+                                          testing::Bool()));
 
 TEST(Failure, AttachRollsBackAfterAnyFailedStep) {
   for (const unsigned vfs : {0U, 4U}) {

@@ -29,6 +29,51 @@ TEST(RoundTrip, DetachRestoresTheStateBeforeAttach) {
   }
 }
 
+// The kernel changes vectors only while no driver is bound.
+TEST(RoundTrip, DetachRestoresInterruptVectors) {
+  for (const std::string driver : {"mlx5_core", "", "vfio-pci"}) {
+    Host host(4);
+    host.shareVectors();
+    host.kernel.pfs.begin()->second.vfs[0].driver = driver;
+    host.attachPlan();
+    const std::string before = host.fingerprint();
+    host.attach();
+    const PhysicalFunction attached = host.kernel.inventory().pfs[0];
+    EXPECT_EQ(attached.vfs[0].driver, "vfio-pci");
+    EXPECT_EQ(attached.vfs[0].settings.msixVectors, 5);
+    EXPECT_EQ(attached.vfs[1].settings.msixVectors, 8) << "not stated";
+    EXPECT_TRUE(host.attachPlan().steps.empty());
+    host.execute(host.detachPlan());
+    EXPECT_EQ(host.kernel.inventory().pfs[0].vfs[0].settings.msixVectors, 8);
+    EXPECT_EQ(host.fingerprint(), before) << driver;
+  }
+}
+
+// Between two runs the VF keeps them; a reboot loses them.
+TEST(RoundTrip, PrepareSetsInterruptVectorsAgain) {
+  Host host(4);
+  host.shareVectors();
+  host.attach();
+  host.execute(host.preparePlan());
+  host.execute(plan::planRelease(host.uuid, "train0", leasesOf(host), host.kernel.inventory(),
+                                 host.kernel.bootId()));
+  EXPECT_EQ(host.kernel.inventory().pfs[0].vfs[0].settings.msixVectors, 5);
+  host.kernel.reboot();
+  host.execute(host.preparePlan());
+  EXPECT_EQ(host.kernel.inventory().pfs[0].vfs[0].settings.msixVectors, 5);
+}
+
+TEST(RoundTrip, AttachRestoresVectorsThatTheMappingNoLongerSets) {
+  Host host(4);
+  host.shareVectors();
+  host.attach();
+  host.mapping.vfs[0].settings.msixVectors.reset();
+  host.mapping.vfs[0].required.erase(Attribute::msixVectors);
+  host.attach();
+  EXPECT_EQ(host.kernel.inventory().pfs[0].vfs[0].settings.msixVectors, 8);
+  EXPECT_EQ(host.kernel.inventory().pfs[0].vfs[0].driver, "vfio-pci");
+}
+
 TEST(RoundTrip, SecondAttachChangesNothing) {
   Host host;
   host.attach();

@@ -74,6 +74,16 @@ Host::Host(unsigned vfCount) : uuid(*parseUuid("0f5e9a3c-1111-4222-8333-94445556
   mapping.vfs = {mappedVf("rail0", "ens1f0np0"), mappedVf("rail1", "ens1f0np0")};
 }
 
+void Host::shareVectors() {
+  PhysicalFunction& pf = kernel.pfs.begin()->second;
+  pf.totalVfVectors = 64;
+  for (VirtualFunction& vf : pf.vfs) {
+    vf.settings.msixVectors = 8;
+  }
+  mapping.vfs[0].settings.msixVectors = 5;
+  mapping.vfs[0].required.insert(Attribute::msixVectors);
+}
+
 Host::~Host() { std::filesystem::remove_all(folder); }
 
 Tools Host::tools(state::Database& database) {

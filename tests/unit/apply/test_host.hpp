@@ -25,6 +25,8 @@ class Host {
   Plan detachPlan();
   Plan preparePlan();
   void attach() { execute(attachPlan()); }
+  /// The PF shares out 64 interrupt vectors, and rail0 asks for 5 of them.
+  void shareVectors();
   std::vector<std::string> execute(const Plan& plan);
   /// Boots the domain with two spare root ports; without a persistent XML, it is transient.
   void start(bool persistent = true);

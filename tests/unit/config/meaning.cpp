@@ -61,6 +61,9 @@ void putVf(Lines& lines, const MappedVf& vf) {
   lines.put("mac is kept", vf.macKept);
   lines.put("node-guid is automatic", vf.nodeGuidAutomatic);
   lines.put("port-guid is automatic", vf.portGuidAutomatic);
+  if (!vf.automatic.empty()) {
+    lines.put("automatic", namesOf(vf.automatic));
+  }
   lines.put("required", namesOf(vf.required));
   lines.put("managed", vf.managed);
   lines.put("interface", vf.interfaceForm);

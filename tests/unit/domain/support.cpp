@@ -60,6 +60,7 @@ class Chance {
     settings.trust = maybe([this] { return coin(); });
     settings.nodeGuid = maybe([this] { return Guid{upTo<std::uint64_t>(~std::uint64_t{0})}; });
     settings.portGuid = maybe([this] { return Guid{upTo<std::uint64_t>(~std::uint64_t{0})}; });
+    settings.msixVectors = maybe([this] { return upTo<std::uint16_t>(2048); });
     return settings;
   }
 

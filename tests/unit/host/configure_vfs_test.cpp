@@ -360,17 +360,34 @@ TEST_F(ConfigureVfsTest, ReadsBackEveryAttribute) {
                               LinkState::enable,
                               true,
                               Guid{5},
-                              Guid{6}};
+                              Guid{6},
+                              17};
   ASSERT_EQ(differingAttributes(everything, {}).size(), std::size(allAttributes));
   for (const Attribute attribute : allAttributes) {
     driver_.table = before_;
     driver_.table[1].nodeGuid = driver_.table[1].portGuid = Guid{1};
+    driver_.table[1].msixVectors = 12;
     driver_.ignored = {attribute};
     wanted_ = everything;
     const auto refused = run();
     ASSERT_EQ(refused.size(), 1U) << toString(attribute);
     EXPECT_EQ(refused[0].attribute, attribute);
     EXPECT_THAT(failure({attribute}), HasSubstr("reads back as")) << toString(attribute);
+  }
+}
+
+// Other VFs have the vectors; a driver that is bound is a state of the device.
+TEST_F(ConfigureVfsTest, TooFewVectorsAreARefusal) {
+  for (const auto& [error, failed] : std::map<int, bool>{
+           {EINVAL, false}, {EOVERFLOW, false}, {ENOMEM, false}, {EBUSY, true}, {EIO, true}}) {
+    driver_.table = before_;
+    driver_.table[1].msixVectors = 12;
+    driver_.refusals = {{{1, Attribute::msixVectors}, error}};
+    wanted_ = {};
+    wanted_.msixVectors = 17;
+    const auto refused = run();
+    ASSERT_EQ(refused.size(), 1U) << error;
+    EXPECT_EQ(refused[0].failed, failed) << error;
   }
 }
 

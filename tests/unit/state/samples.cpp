@@ -18,6 +18,7 @@ VfSettings sampleSettings() {
   settings.trust = false;
   settings.nodeGuid = Guid{0x0011223344556677};
   settings.portGuid = Guid{0xffeeddccbbaa9988};
+  settings.msixVectors = 17;
   return settings;
 }
 
@@ -134,6 +135,7 @@ VfSettings Generator::settings() {
   settings.trust = perhaps(flag());
   settings.nodeGuid = perhaps(Guid{number(any64)});
   settings.portGuid = perhaps(Guid{number(any64)});
+  settings.msixVectors = perhaps(static_cast<std::uint16_t>(number(2048)));
   return settings;
 }
 

@@ -12,6 +12,7 @@ namespace vfpass {
 
 /// Capability IDs (PCI Express Base Specification, chapter 7).
 inline constexpr std::uint8_t pciExpress = 0x10;
+inline constexpr std::uint8_t msix = 0x11;
 inline constexpr std::uint16_t accessControlServices = 0x0d;
 inline constexpr std::uint16_t addressTranslationServices = 0x0f;
 inline constexpr std::uint16_t resizableBar = 0x15;

@@ -56,6 +56,7 @@ class SystemKernel final : public Kernel {
   void resetFunction(const ResetFunction& action) override;
   void resetFunctions(const std::vector<ResetFunction>& actions) override;
   PfSettings readPfSettings(const PciAddress& pf) override;
+  std::optional<unsigned> totalVfVectors(const PciAddress& pf) override;
   void setEswitchMode(const SetEswitchMode& action) override;
   void setMtu(const SetMtu& action) override;
   void setLinkUp(const SetLinkUp& action) override;

@@ -28,6 +28,7 @@ struct AttachInput {
   Uuid domain;
   std::string domainName;
   bool active = false;
+  unsigned vcpus = 0;  ///< that the domain starts with; 0: unknown
   Scope scope;
   std::set<std::string> plugged;  ///< entries whose device the running domain has
   std::set<std::string>

@@ -1,0 +1,227 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "fake/fake_kernel.hpp"
+#include "vfpass/plan/plan_attach.hpp"
+#include "vfpass/plan/plan_detach.hpp"
+
+namespace vfpass::plan {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+const PciAddress pfAddress = *parsePciAddress("0000:01:00.0");
+
+class VectorsTest : public testing::Test {
+ protected:
+  VectorsTest() {
+    kernel.addPf("0000:01:00.0", "ens1f0np0", 8, 4);
+    pf().totalVfVectors = 40;
+    for (auto& vf : pf().vfs) {
+      vf.settings.msixVectors = 8;
+    }
+    input.domain = *parseUuid("0f5e9a3c-1111-4222-8333-944455566677");
+    input.domainName = "train0";
+    input.mapping.vm = "train0";
+    input.mapping.vfs = {entry("rail0", 4)};
+    for (std::uint8_t bus = 1; bus < 4; ++bus) {
+      input.placements.push_back(
+          {{0, bus, 0, 0}, RootPort{bus, {0, 0, static_cast<std::uint8_t>(bus + 1), 0}}, {}});
+    }
+    input.generation = 7;
+    input.vcpus = 4;
+  }
+
+  // nullopt: auto
+  static MappedVf entry(const std::string& name, std::optional<std::uint16_t> vectors) {
+    MappedVf vf;
+    vf.name = name;
+    vf.pf.netdev = "ens1f0np0";
+    vf.place = {"train0.yaml", 4, 5};
+    vf.settings.msixVectors = vectors;
+    if (!vectors) {
+      vf.automatic = {Attribute::msixVectors};
+    }
+    vf.required = {Attribute::msixVectors};
+    return vf;
+  }
+
+  PhysicalFunction& pf() { return kernel.pfs.at(pfAddress); }
+  AttachDecision decide() {
+    input.inventory = kernel.inventory();
+    return planAttach(input);
+  }
+  std::vector<std::optional<std::uint16_t>> chosen() {
+    std::vector<std::optional<std::uint16_t>> vectors;
+    for (const Lease& lease : decide().leases) {
+      vectors.push_back(settingsOf(lease).msixVectors);
+    }
+    return vectors;
+  }
+  Objection objection() {
+    const auto decision = decide();
+    EXPECT_EQ(decision.objections.size(), 1U);
+    EXPECT_TRUE(decision.plan.steps.empty());
+    return decision.objections.empty() ? Objection{} : decision.objections[0];
+  }
+  std::vector<std::string> steps() {
+    std::vector<std::string> described;
+    for (const Step& step : decide().plan.steps) {
+      described.push_back(describe(step.action));
+    }
+    return described;
+  }
+
+  fake::FakeKernel kernel;
+  AttachInput input;
+};
+
+TEST_F(VectorsTest, AreSetWhileNoDriverIsBound) {
+  const auto decision = decide();
+  ASSERT_THAT(decision.objections, IsEmpty());
+  const auto& steps = decision.plan.steps;
+  ASSERT_EQ(steps.size(), 5U);
+  const PciAddress vf = pf().vfs[0].address;
+  EXPECT_EQ(std::get<BindDriver>(steps[1].action), (BindDriver{vf, "", ""}));
+  EXPECT_EQ(std::get<BindDriver>(steps[1].undo.at(0)), (BindDriver{vf, "mlx5_core", ""}));
+  EXPECT_TRUE(steps[1].disrupts);
+  EXPECT_EQ(std::get<ConfigureVfs>(steps[2].action).vfs.at(0).settings.msixVectors, 4);
+  EXPECT_EQ(std::get<ConfigureVfs>(steps[2].undo.at(0)).vfs.at(0).settings.msixVectors, 8);
+  EXPECT_EQ(std::get<BindDriver>(steps[3].action), (BindDriver{vf, "vfio-pci", "vfio-pci"}));
+  EXPECT_THAT(steps[3].undo, ElementsAre(Action(BindDriver{vf, "", ""})))
+      << "its driver comes back after the values";
+  EXPECT_THAT(describe(steps[2].action), HasSubstr("msix-vectors 4"));
+}
+
+TEST_F(VectorsTest, NeedNoUnbindingThatChangesNothing) {
+  pf().vfs[0].settings.msixVectors = 4;
+  EXPECT_EQ(steps().size(), 4U);
+  input.mapping.vfs = {entry("rail0", std::nullopt)};
+  input.mapping.vfs[0].automatic.clear();
+  pf().vfs[0].settings.msixVectors = 8;
+  EXPECT_EQ(steps().size(), 4U) << "left alone";
+}
+
+TEST_F(VectorsTest, ManagedVfGetsItsDriverBack) {
+  input.mapping.vfs[0].managed = true;
+  const auto decision = decide();
+  ASSERT_EQ(decision.plan.steps.size(), 5U);
+  EXPECT_EQ(std::get<BindDriver>(decision.plan.steps[3].action),
+            (BindDriver{pf().vfs[0].address, "mlx5_core", ""}));
+}
+
+TEST_F(VectorsTest, OfNewVfsAreSetBeforeADriverIsBound) {
+  pf().vfs.clear();
+  input.policy.pfs.emplace_back();
+  input.policy.pfs.back().pf.netdev = "ens1f0np0";
+  input.policy.pfs.back().vfCount = 4;
+  input.policy.pfs.back().probeVfs = true;
+  const auto decision = decide();
+  ASSERT_EQ(decision.plan.steps.size(), 6U);
+  EXPECT_TRUE(std::get<CreateVfs>(decision.plan.steps[1].action).probe);
+  EXPECT_EQ(std::get<BindDriver>(decision.plan.steps[2].action).driver, "");
+  EXPECT_THAT(decision.plan.steps[2].undo, IsEmpty());
+}
+
+TEST_F(VectorsTest, AutomaticIsOnePerVcpuAndOneForEvents) {
+  input.mapping.vfs = {entry("rail0", std::nullopt)};
+  EXPECT_THAT(chosen(), ElementsAre(5));
+  EXPECT_THAT(decide().plan.notes, testing::Not(testing::Contains(HasSubstr("vector"))));
+}
+
+// 40 in total; the two other VFs have 16.
+TEST_F(VectorsTest, AutomaticSharesWhatIsLeft) {
+  input.vcpus = 64;
+  input.mapping.vfs = {entry("rail0", std::nullopt), entry("rail1", std::nullopt)};
+  EXPECT_THAT(chosen(), ElementsAre(12, 12));
+  EXPECT_THAT(decide().plan.notes, testing::Contains(HasSubstr(
+                                       "rail0 gets 12 interrupt vectors instead of 65 (64 vCPUs, "
+                                       "and one for events): PF 0000:01:00.0 has only 24 of its "
+                                       "40 left")));
+  input.mapping.vfs[1] = entry("rail1", 20);
+  EXPECT_THAT(chosen(), ElementsAre(4, 20)) << "a number comes before auto";
+}
+
+TEST_F(VectorsTest, AutomaticRefusesLessThanTwo) {
+  input.mapping.vfs = {entry("rail0", std::nullopt)};
+  pf().vfs[1].settings.msixVectors = 23;
+  EXPECT_THAT(objection().message, HasSubstr("has only 1 of its 40 interrupt vectors left"));
+}
+
+TEST_F(VectorsTest, RefusesMoreThanThePfHas) {
+  input.mapping.vfs = {entry("rail0", 41)};
+  EXPECT_THAT(objection().message,
+              HasSubstr("sets msix-vectors: 41, but PF 0000:01:00.0 has 40 interrupt vectors"));
+  EXPECT_EQ(objection().code, ExitCode::badInput);
+  input.mapping.vfs = {entry("rail0", 17)};
+  EXPECT_THAT(objection().message, HasSubstr("has only 16 of its 40 interrupt vectors left"));
+  EXPECT_THAT(objection().remedy, HasSubstr("use at most 16"));
+  input.mapping.vfs = {entry("rail0", 16)};
+  EXPECT_THAT(decide().objections, IsEmpty());
+}
+
+TEST_F(VectorsTest, LeavesUnknownLimitsToTheDriver) {
+  pf().vfs[1].settings.msixVectors.reset();
+  input.mapping.vfs = {entry("rail0", 40)};
+  EXPECT_THAT(decide().objections, IsEmpty());
+  pf().totalVfVectors.reset();
+  input.mapping.vfs = {entry("rail0", 1000)};
+  EXPECT_THAT(decide().objections, IsEmpty());
+}
+
+TEST_F(VectorsTest, RefusesAPfThatSharesNone) {
+  pf().totalVfVectors = 0;
+  EXPECT_THAT(
+      objection().message,
+      HasSubstr("train0.yaml:4:5: rail0 sets msix-vectors, but the kernel, driver or firmware "
+                "of PF 0000:01:00.0 does not let the host distribute"));
+  EXPECT_THAT(objection().remedy, HasSubstr("sriov_vf_total_msix"));
+  input.mapping.vfs[0].required = {};
+  const auto decision = decide();
+  EXPECT_THAT(decision.objections, IsEmpty());
+  EXPECT_TRUE(vfOf(decision.leases.at(0)).refused.contains(Attribute::msixVectors));
+  EXPECT_EQ(decision.plan.steps.size(), 4U);
+}
+
+TEST_F(VectorsTest, ExistOnInfiniband) {
+  pf().linkLayer = LinkLayer::infiniband;
+  for (auto& vf : pf().vfs) {
+    vf.settings = {};
+    vf.settings.msixVectors = 8;
+  }
+  EXPECT_THAT(chosen(), ElementsAre(4));
+}
+
+TEST_F(VectorsTest, DoNotChangeUnderARunningGuest) {
+  input.mapping.vfs = {entry("rail0", std::nullopt)};
+  auto first = decide();
+  input.leases = first.leases;
+  input.active = true;
+  input.scope = {true, true};
+  input.plugged = {"rail0"};
+  pf().vfs[0].settings = settingsOf(first.leases[0]);
+  pf().vfs[0].driver = "vfio-pci";
+  input.vcpus = 9;
+  EXPECT_THAT(chosen(), ElementsAre(5));
+  input.mapping.vfs = {entry("rail0", 6)};
+  EXPECT_THAT(objection().message, HasSubstr("in use by the running guest"));
+  input.mapping.vfs = {entry("rail0", std::nullopt)};
+  input.mapping.vfs[0].automatic.clear();
+  EXPECT_THAT(objection().message, HasSubstr("in use by the running guest"));
+}
+
+TEST_F(VectorsTest, OriginalIsRecordedOnlyIfTheLeaseSetsThem) {
+  EXPECT_EQ(decide().leases.at(0).original.settings.msixVectors, 8);
+  input.mapping.vfs = {entry("rail0", std::nullopt)};
+  input.mapping.vfs[0].automatic.clear();
+  const auto first = decide();
+  EXPECT_EQ(first.leases.at(0).original.settings.msixVectors, std::nullopt);
+  input.leases = first.leases;  // the mapping sets them later
+  input.mapping.vfs = {entry("rail0", 4)};
+  EXPECT_EQ(decide().leases.at(0).original.settings.msixVectors, 8);
+}
+
+}  // namespace
+}  // namespace vfpass::plan
