@@ -3,7 +3,7 @@
 #include "connectx.h"
 
 enum {
-    CAP_GENERAL = 0x0, CAP_ETHERNET = 0x1, CAP_ROCE = 0x4, CAP_IPOIB = 0x5,
+    CAP_GENERAL = 0x0, CAP_ETHERNET = 0x1, CAP_ATOMIC = 0x3, CAP_ROCE = 0x4, CAP_IPOIB = 0x5,
     CAP_IPOIB_ENHANCED = 0x6, CAP_FLOW_TABLE = 0x7, CAP_ESWITCH_FLOW_TABLE = 0x8, CAP_ESWITCH = 0x9, CAP_QOS = 0xc,
 };
 
@@ -66,13 +66,8 @@ static void general_ethernet(uint8_t *caps)
     SET(caps, cmd_hca_cap__log_max_current_uc_list, 7);
 }
 
-/*
- * Without umr_modify_entity_size_disabled, mlx5_ib fills its caches with 6125 CREATE_MKEYs at each load; with it, a registration
- * takes a CREATE_MKEY of its own.
- */
 static void general_rdma(uint8_t *caps)
 {
-    SET(caps, cmd_hca_cap__umr_modify_entity_size_disabled, 1);
     SET(caps, cmd_hca_cap__log_max_srq_sz, 15);
     SET(caps, cmd_hca_cap__log_max_qp_sz, 15);
     SET(caps, cmd_hca_cap__log_max_qp, 17);
@@ -103,6 +98,17 @@ static void general_rdma(uint8_t *caps)
     SET(caps, cmd_hca_cap__log_max_xrcd, 10);
     SET(caps, cmd_hca_cap__max_qp_cnt, 64);
     SET(caps, cmd_hca_cap__local_ca_ack_delay, 16);
+    SET(caps, cmd_hca_cap__atomic, 1);
+}
+
+/*
+ * Registration by requests (key_update.c), which DMA-BUFs need. mlx5_ib of a PF that has it fills its caches with 6125 CREATE_MKEYs at
+ * each load (mlx5r_cache_create_ent in mr.c), so the PF has it only on demand. Without it each registration takes a CREATE_MKEY.
+ */
+static void general_registration(const Port *port, bool pf, uint8_t *caps)
+{
+    SET(caps, cmd_hca_cap__umr_modify_entity_size_disabled, pf && !port->umr);
+    SET(caps, cmd_hca_cap__umr_extended_translation_offset, 1);
 }
 
 /* gid_table_size is 8 << n. */
@@ -147,6 +153,15 @@ static void roce(uint8_t *caps)
     SET(caps, roce_cap__r_roce_max_src_udp_port, 0xffff);
     SET(caps, roce_cap__r_roce_min_src_udp_port, 0xc000);
     SET(caps, roce_cap__roce_address_table_size, GIDS);
+}
+
+/* Compare and swap, fetch and add, of 8 bytes, in the host's order (enum mlx5_atomic_ops in include/linux/mlx5/driver.h). */
+static void atomics(uint8_t *caps)
+{
+    SET(caps, atomic_caps__atomic_req_8B_endianness_mode, 1);
+    SET(caps, atomic_caps__supported_atomic_req_8B_endianness_mode_1, 1);
+    SET(caps, atomic_caps__atomic_operations, 0x3);
+    SET(caps, atomic_caps__atomic_size_qp, 0x8);
 }
 
 static void flow_tables(uint8_t *caps)
@@ -210,6 +225,7 @@ static void general(const Port *port, uint16_t number, uint8_t *caps)
     general_queues(caps);
     general_ethernet(caps);
     general_rdma(caps);
+    general_registration(port, number == 0, caps);
     general_link(port, caps);
     general_function(port, number, caps);
 }
@@ -242,6 +258,9 @@ static uint8_t query_hca_cap(Function *function, Command *command)
         return STATUS_OK;
     case CAP_ETHERNET:
         ethernet_offloads(caps);
+        return STATUS_OK;
+    case CAP_ATOMIC:
+        atomics(caps);
         return STATUS_OK;
     case CAP_ROCE:
         roce(caps);

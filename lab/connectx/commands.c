@@ -15,6 +15,7 @@ static const CommandEntry *const tables[] = {
     page_commands,
     access_register_commands,
     resource_commands,
+    memory_key_commands,
     event_queue_commands,
     completion_queue_commands,
     vport_commands,
@@ -23,6 +24,7 @@ static const CommandEntry *const tables[] = {
     flow_table_commands,
     work_queue_commands,
     queue_pair_commands,
+    shared_queue_commands,
 };
 
 const char *opcode_name(uint16_t opcode)

@@ -96,6 +96,17 @@ typedef struct Resource {
     void (*destroy)(struct Resource *resource);
 } Resource;
 
+/* Memory that the driver has registered. */
+typedef struct MemoryKey {
+    Resource resource;
+    GByteArray *translations; /* addresses of pages, as the driver wrote them */
+} MemoryKey;
+
+#define EVERY_DOMAIN UINT32_MAX
+
+/* What a queue pair does with registered memory. */
+typedef enum { READ_LOCAL, WRITE_LOCAL, READ_REMOTE, WRITE_REMOTE, READ_ATOMIC, WRITE_ATOMIC } Access;
+
 /* Memory of the driver that holds a queue: entries of one size on pages of one size. */
 typedef struct Ring {
     uint64_t *pages;
@@ -128,17 +139,29 @@ typedef struct WorkQueue {
     uint8_t state; /* 0 reset, 1 ready, 3 error */
 } WorkQueue;
 
+/* Receive buffers of several queue pairs. */
+typedef struct SharedQueue {
+    Resource resource;
+    Ring ring;
+    uint16_t head, taken; /* head: the number of the next buffer; taken: how many were used */
+    uint16_t limit;
+    uint32_t domain;
+    uint64_t doorbell_record;
+} SharedQueue;
+
 /* States of a queue pair (enum mlx5_qp_state in include/linux/mlx5/qp.h). */
 enum { QP_RESET = 0, QP_INIT = 1, QP_RTR = 2, QP_RTS = 3, QP_ERROR = 6 };
 
 /* Types of queue pairs (MLX5_QP_ST_* in the same file). */
-enum { SERVICE_RELIABLE = 0x0, SERVICE_DATAGRAM = 0x2, SERVICE_GENERAL = 0x8 };
+enum { SERVICE_RELIABLE = 0x0, SERVICE_DATAGRAM = 0x2, SERVICE_GENERAL = 0x8, SERVICE_REGISTRATION = 0xc };
 
 typedef enum {
     RDMA_DONE,
     RDMA_WAITING, /* for the other end */
     RDMA_UNREACHABLE,
     RDMA_LOCAL_ERROR,
+    RDMA_KEY_REFUSED,      /* a change of a memory key */
+    RDMA_RECEIVER_BUSY,    /* no receive buffer, too often */
     RDMA_REMOTE_ACCESS,    /* key or range of the remote address */
     RDMA_REMOTE_TOO_SHORT, /* the receiver's buffer */
     RDMA_REMOTE_FAILURE,   /* anything else at the receiver */
@@ -176,7 +199,8 @@ typedef struct Request {
     uint32_t size;
     Message message;
     uint32_t first, packets, sent, acknowledged; /* first: a packet's number; the others count packets */
-    unsigned attempts;
+    unsigned attempts, refusals; /* without an answer, without a receive buffer */
+    uint8_t busy_code;           /* how long the receiver asks to wait */
     int64_t deadline; /* of the answer; 0: none */
     RdmaResult result;
 } Request;
@@ -188,17 +212,19 @@ typedef struct Response {
     uint64_t address;
     uint32_t key, offset, immediate_at;
     bool complained;
+    uint64_t value; /* before the last atomic request */
 } Response;
 
 typedef struct QueuePair {
     Resource resource;
     Ring ring; /* the receive queue, then the send queue */
-    uint32_t receive_log, receive_stride, send_offset;
+    uint32_t receive_log, receive_stride, send_offset, shared; /* shared: number of a shared receive queue, or 0 */
     bool receives, sends, running;
     uint16_t send_consumer, receive_consumer;
-    uint32_t send_cq, receive_cq, user_index;
+    uint32_t send_cq, receive_cq, user_index, domain; /* domain: of protection */
     uint64_t doorbell_record;
-    uint8_t state, service, retries, timeout;
+    uint8_t state, service, retries, timeout, busy_retries, busy_code;
+    bool remote_read, remote_write, remote_atomic; /* what the other end may ask for */
     uint32_t remote, key, mtu, next_psn;
     Path path;
     Request request;
@@ -272,7 +298,7 @@ struct Port {
     char *card_name, *link_name, *serial, *firmware, *log_path, *control_path;
     uint16_t vfs, first_vf, acl_tables, acls_used;
     uint8_t number; /* 1 or 2 */
-    bool infiniband, qos, vst, acl, manager;
+    bool infiniband, qos, vst, acl, manager, umr;
     unsigned firmware_major, firmware_minor, firmware_patch;
     uint64_t card_guid;
     Vport vport[MAX_VFS + 1];
@@ -402,21 +428,33 @@ void send_queue_ring(Function *function, uint32_t number);
 void segmentation_send(Function *function, const uint8_t *packet, uint32_t length, uint32_t header, uint32_t size);
 void receive_queue_deliver(Port *port, uint16_t vport, Frame *frame);
 
-/* memory_key.c, queue_pair.c */
-bool memory_key_access(Function *function, uint32_t key, uint64_t address, uint8_t *buffer, uint32_t length, bool write,
-                       bool remote);
+/* memory_key.c, key_update.c, queue_pair.c */
+extern const CommandEntry memory_key_commands[];
+uint8_t *memory_key_context(const MemoryKey *key);
+bool memory_key_access(Function *function, uint32_t key, uint32_t domain, Access access, uint64_t address, uint8_t *buffer,
+                       uint32_t length);
+RdmaResult key_update(Function *function, uint32_t domain, const uint8_t *wqe, uint32_t size);
 extern const CommandEntry queue_pair_commands[];
 void queue_pair_ring(Function *function, QueuePair *pair);
 void queue_pair_look_again(Function *function, int64_t after_ms);
 void queue_pair_retry(void *function);
+void queue_pair_fail(Function *function, QueuePair *pair, uint8_t event);
 
-/* rdma.c, reliable.c, datagram.c, network.c */
+/* shared_queue.c */
+extern const CommandEntry shared_queue_commands[];
+bool shared_queue_is_ready(Function *function, const SharedQueue *queue);
+bool shared_queue_read(Function *function, const SharedQueue *queue, uint8_t *buffer, uint32_t length);
+uint16_t shared_queue_take(Function *function, SharedQueue *queue);
+
+/* rdma.c, reliable.c, responder.c, datagram.c, network.c */
 bool message_prepare(Message *message, const uint8_t *segments, const uint8_t *end);
-bool message_gather(Function *function, const uint8_t *segments, const uint8_t *end, Message *message);
-int64_t message_scatter(Function *function, const uint8_t *segments, const uint8_t *end, const Message *message);
+bool message_gather(Function *function, uint32_t domain, const uint8_t *segments, const uint8_t *end, Message *message);
+int64_t message_scatter(Function *function, uint32_t domain, const uint8_t *segments, const uint8_t *end,
+                        const Message *message);
 bool receive_is_ready(Function *function, const QueuePair *pair);
 RdmaResult receive_fill(Function *function, const QueuePair *pair, const Message *message);
 void receive_complete(Function *function, QueuePair *pair, uint8_t opcode, uint32_t length, uint8_t entry[64]);
+void receive_failed(Function *function, QueuePair *pair, uint8_t syndrome);
 void rdma_receive(Function *function, const RdmaPacket *packet);
 void packet_begin(RdmaPacket *packet, uint8_t opcode, uint32_t destination, uint32_t psn, bool acknowledge);
 void packet_append_data(RdmaPacket *packet, const uint8_t *bytes, uint32_t length);

@@ -42,7 +42,7 @@ RdmaResult datagram_send(Function *function, QueuePair *pair, const uint8_t *wqe
         return RDMA_LOCAL_ERROR;
     }
     bytes = message.bytes;
-    if (message.length > LARGEST_MTU || !message_gather(function, wqe + DATA, wqe + size, &message)) {
+    if (message.length > LARGEST_MTU || !message_gather(function, pair->domain, wqe + DATA, wqe + size, &message)) {
         return RDMA_LOCAL_ERROR;
     }
     path_of(&path, wqe);

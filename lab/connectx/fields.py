@@ -21,7 +21,7 @@ typedef unsigned char u8; typedef unsigned short u16; typedef unsigned int u32; 
 typedef u16 __be16; typedef u32 __be32; typedef u64 __be64;
 """
 # Not a name that a macro is about to continue.
-FIELD = r"\b(?:OFF_|LEN_)?([a-z][a-z0-9_]*?__[a-z0-9_]+)\b(?!##)"
+FIELD = r"\b(?:OFF_|LEN_)?([a-z][a-z0-9_]*?__[a-zA-Z0-9_]+)\b(?!##)"
 # The members that a macro of vport_context.c completes.
 SELECTED = r"\bSELECTED\((\w+)\)"
 

@@ -329,6 +329,7 @@ static VERSION_PROPERTY properties[] = {
     DEFINE_PROP_BOOL("qos", Port, qos, true),
     DEFINE_PROP_BOOL("vst", Port, vst, true),
     DEFINE_PROP_BOOL("acl", Port, acl, true),
+    DEFINE_PROP_BOOL("umr", Port, umr, false),
     DEFINE_PROP_UINT16("acl-tables", Port, acl_tables, 0xffff),
     DEFINE_NIC_PROPERTIES(Port, conf),
     VERSION_PROPERTIES_END

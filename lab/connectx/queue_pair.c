@@ -8,13 +8,17 @@
 
 #define BLOCK 64
 #define FLUSH_MS 10
+#define EVENT_LAST_BUFFER 0x13
+#define SHARED 1 /* the type of receive queue: MLX5_SRQ_RQ in include/linux/mlx5/qp.h */
 #define NOP 0
+#define KEY_UPDATE 0x25
 #define COMPLETION_WANTED 0x8
 #define COMPLETION_MASK 0xc
 /* Opcodes and syndromes of completions (MLX5_CQE_*, MLX5_CQE_SYNDROME_* in include/linux/mlx5/device.h). */
 enum { COMPLETED = 0, REQUEST_ERROR = 13, RESPONSE_ERROR = 14 };
-enum { SYNDROME_LOCAL_PROTECTION = 0x4, SYNDROME_FLUSHED = 0x5, SYNDROME_REMOTE_REQUEST = 0x12,
-       SYNDROME_REMOTE_ACCESS = 0x13, SYNDROME_REMOTE_OPERATION = 0x14, SYNDROME_RETRIES = 0x15 };
+enum { SYNDROME_LOCAL_PROTECTION = 0x4, SYNDROME_FLUSHED = 0x5, SYNDROME_KEY_REFUSED = 0x6,
+       SYNDROME_REMOTE_REQUEST = 0x12,
+       SYNDROME_REMOTE_ACCESS = 0x13, SYNDROME_REMOTE_OPERATION = 0x14, SYNDROME_RETRIES = 0x15, SYNDROME_RECEIVER_BUSY = 0x16 };
 
 static void queue_pair_destroy(Resource *resource)
 {
@@ -49,11 +53,42 @@ void queue_pair_look_again(Function *function, int64_t after_ms)
     timer_mod_anticipate(function->retry, qemu_clock_get_ms(QEMU_CLOCK_VIRTUAL) + after_ms);
 }
 
+static void send_event(Function *function, const QueuePair *pair, uint8_t event)
+{
+    uint8_t data[28] = { 0 };
+
+    stl_be_p(data + 24, pair->resource.id);
+    event_send(function, event, 0, data);
+}
+
+/* The driver waits for the event before it destroys a queue pair with a shared receive queue, whose buffers are not flushed. */
+static void enter_error(Function *function, QueuePair *pair)
+{
+    pair->state = QP_ERROR;
+    queue_pair_look_again(function, FLUSH_MS);
+    if (pair->shared) {
+        send_event(function, pair, EVENT_LAST_BUFFER);
+    }
+}
+
+/* An event of 0 is none: a completion tells the driver. */
+void queue_pair_fail(Function *function, QueuePair *pair, uint8_t event)
+{
+    if (event) {
+        send_event(function, pair, event);
+    }
+    enter_error(function, pair);
+}
+
 static uint8_t syndrome_of(RdmaResult result)
 {
     switch (result) {
     case RDMA_UNREACHABLE:
         return SYNDROME_RETRIES;
+    case RDMA_RECEIVER_BUSY:
+        return SYNDROME_RECEIVER_BUSY;
+    case RDMA_KEY_REFUSED:
+        return SYNDROME_KEY_REFUSED;
     case RDMA_REMOTE_ACCESS:
         return SYNDROME_REMOTE_ACCESS;
     case RDMA_REMOTE_TOO_SHORT:
@@ -93,10 +128,9 @@ static void finish(Function *function, QueuePair *pair, const uint8_t *wqe, uint
     if (pair->state == QP_ERROR) {
         push(function, pair, pair->send_cq, counter, 0, 0, REQUEST_ERROR, SYNDROME_FLUSHED);
     } else if (result != RDMA_DONE) {
-        pair->state = QP_ERROR;
         log_request_failure(function, pair, wqe[3], syndrome_of(result));
         push(function, pair, pair->send_cq, counter, 0, wqe[3], REQUEST_ERROR, syndrome_of(result));
-        queue_pair_look_again(function, FLUSH_MS);
+        queue_pair_fail(function, pair, 0);
     } else if ((wqe[11] & COMPLETION_MASK) == COMPLETION_WANTED) {
         push(function, pair, pair->send_cq, counter, bytes, wqe[3], COMPLETED, 0);
     }
@@ -109,6 +143,9 @@ static RdmaResult execute(Function *function, QueuePair *pair)
 
     if (pair->state != QP_RTS || request->wqe[3] == NOP) {
         return RDMA_DONE;
+    }
+    if (request->wqe[3] == KEY_UPDATE) {
+        return key_update(function, pair->domain, request->wqe, request->size);
     }
     if (pair->service == SERVICE_RELIABLE) {
         if (!request->active) {
@@ -211,6 +248,7 @@ static void setup(QueuePair *pair)
     uint32_t receive_bytes;
 
     pair->receives = GET(context, qpc__rq_type) == 0;
+    pair->shared = GET(context, qpc__rq_type) == SHARED ? GET(context, qpc__srqn_rmpn_xrqn) : 0;
     pair->sends = !GET(context, qpc__no_sq);
     pair->service = GET(context, qpc__st);
     pair->receive_log = GET(context, qpc__log_rq_size);
@@ -220,6 +258,8 @@ static void setup(QueuePair *pair)
     pair->ring.log_size = pair->sends ? GET(context, qpc__log_sq_size) : 0;
     pair->send_cq = GET(context, qpc__cqn_snd);
     pair->receive_cq = GET(context, qpc__cqn_rcv);
+    /* The driver gives its queue pair for registration none (_create_kernel_qp in qp.c). */
+    pair->domain = pair->service == SERVICE_REGISTRATION ? EVERY_DOMAIN : GET(context, qpc__pd);
     pair->user_index = GET(context, qpc__user_index);
     pair->doorbell_record = GET(context, qpc__dbr_addr);
     ring_init(&pair->ring, &pair->resource, AT(pair->resource.in, create_qp_in__pas),
@@ -268,6 +308,7 @@ static void connect_to(QueuePair *pair, const uint8_t *context)
     pair->remote = GET(context, qpc__remote_qpn);
     pair->mtu = mtu_of(GET(context, qpc__mtu));
     pair->response.expected = GET(context, qpc__next_rcv_psn);
+    pair->busy_code = GET(context, qpc__min_rnr_nak);
     memcpy(path->mac, AT(context, qpc__primary_address_path__rmac_47_32), sizeof(path->mac));
     memcpy(path->gid, AT(context, qpc__primary_address_path__rgid_rip), sizeof(path->gid));
     path->source = GET(context, qpc__primary_address_path__src_addr_index);
@@ -285,11 +326,25 @@ static void reset(QueuePair *pair)
     pair->response.complained = false;
 }
 
+/* What the other end may ask for comes with the first transition, and with others that name it (enum mlx5_qp_optpar). */
+static void take_rights(QueuePair *pair, const Command *command, const uint8_t *context)
+{
+    uint32_t named = command->opcode == OP_RST2INIT_QP ? ~0u : GET(command->in, init2rtr_qp_in__opt_param_mask);
+
+    pair->remote_read = named & 1 << 1 ? GET(context, qpc__rre) : pair->remote_read;
+    pair->remote_atomic = named & 1 << 2 ? GET(context, qpc__rae) : pair->remote_atomic;
+    pair->remote_write = named & 1 << 3 ? GET(context, qpc__rwe) : pair->remote_write;
+    pair->busy_code = named & 1 << 6 ? GET(context, qpc__min_rnr_nak) : pair->busy_code;
+}
+
 /* Each transition brings those attributes that the next state needs. */
 static void take_attributes(QueuePair *pair, const Command *command)
 {
     const uint8_t *context = AT(command->in, init2rtr_qp_in__qpc);
 
+    if (command->opcode != OP_2RST_QP && command->opcode != OP_2ERR_QP) {
+        take_rights(pair, command, context);
+    }
     switch (command->opcode) {
     case OP_RST2INIT_QP:
     case OP_INIT2INIT_QP:
@@ -300,6 +355,7 @@ static void take_attributes(QueuePair *pair, const Command *command)
         break;
     case OP_RTR2RTS_QP:
         pair->next_psn = GET(context, qpc__next_send_psn);
+        pair->busy_retries = GET(context, qpc__rnr_retry);
         pair->retries = GET(context, qpc__retry_count);
         pair->timeout = GET(context, qpc__primary_address_path__ack_timeout);
         break;
@@ -336,12 +392,12 @@ static uint8_t modify(Function *function, Command *command)
     if (!pair) {
         return STATUS_BAD_RESOURCE;
     }
-    pair->state = next_state(command->opcode);
     take_attributes(pair, command);
-    queue_pair_ring(function, pair);
+    pair->state = next_state(command->opcode);
     if (pair->state == QP_ERROR) {
-        queue_pair_look_again(function, FLUSH_MS);
+        enter_error(function, pair);
     }
+    queue_pair_ring(function, pair);
     return STATUS_OK;
 }
 

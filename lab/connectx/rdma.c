@@ -6,6 +6,8 @@
 #define LARGEST_RECEIVE 512
 #define DATA_IS_INLINE 0x80000000u
 #define END_OF_LIST 0x100 /* the key of the last entry in a list of buffers (MLX5_TERMINATE_SCATTER_LIST_LKEY) */
+#define RESPONSE_ERROR 14 /* opcode of completions: MLX5_CQE_RESP_ERR in include/linux/mlx5/device.h */
+#define SHARED_HEADER 16
 #define GENERAL_SERVICES 1 /* the queue pair of connection managers, by this number on each port */
 
 /* The sum of a request's data segments; UINT32_MAX if it is too long. */
@@ -36,7 +38,7 @@ bool message_prepare(Message *message, const uint8_t *segments, const uint8_t *e
 }
 
 /* From the request's data segments into the message. */
-bool message_gather(Function *function, const uint8_t *at, const uint8_t *end, Message *message)
+bool message_gather(Function *function, uint32_t domain, const uint8_t *at, const uint8_t *end, Message *message)
 {
     uint32_t done = 0;
 
@@ -51,8 +53,8 @@ bool message_gather(Function *function, const uint8_t *at, const uint8_t *end, M
             memcpy(message->bytes + done, at + 4, length);
             at += ROUND_UP(4 + length, 16);
         } else {
-            if (!memory_key_access(function, ldl_be_p(at + 4), ldq_be_p(at + 8), message->bytes + done, length, false,
-                                   false)) {
+            if (!memory_key_access(function, ldl_be_p(at + 4), domain, READ_LOCAL, ldq_be_p(at + 8), message->bytes + done,
+                                   length)) {
                 return false;
             }
             at += 16;
@@ -63,7 +65,7 @@ bool message_gather(Function *function, const uint8_t *at, const uint8_t *end, M
 }
 
 /* From the message into a list of buffers. Returns how many bytes had room, or -1 if a key forbids it. */
-int64_t message_scatter(Function *function, const uint8_t *at, const uint8_t *end, const Message *message)
+int64_t message_scatter(Function *function, uint32_t domain, const uint8_t *at, const uint8_t *end, const Message *message)
 {
     uint32_t done = 0;
 
@@ -73,7 +75,7 @@ int64_t message_scatter(Function *function, const uint8_t *at, const uint8_t *en
         if (!room || key == END_OF_LIST) {
             break;
         }
-        if (!memory_key_access(function, key, ldq_be_p(at + 8), message->bytes + done, part, true, false)) {
+        if (!memory_key_access(function, key, domain, WRITE_LOCAL, ldq_be_p(at + 8), message->bytes + done, part)) {
             return -1;
         }
         done += part;
@@ -81,10 +83,19 @@ int64_t message_scatter(Function *function, const uint8_t *at, const uint8_t *en
     return done;
 }
 
+static SharedQueue *shared_of(Function *function, const QueuePair *pair)
+{
+    return pair->shared ? resource_find(function, OP_CREATE_RMP, pair->shared) : NULL;
+}
+
 bool receive_is_ready(Function *function, const QueuePair *pair)
 {
+    const SharedQueue *shared = shared_of(function, pair);
     uint8_t record[4];
 
+    if (shared) {
+        return shared_queue_is_ready(function, shared);
+    }
     return pair->receives && memory_read(function, pair->doorbell_record, record, 4) &&
            pair->receive_consumer != (uint16_t)ldl_be_p(record);
 }
@@ -92,14 +103,17 @@ bool receive_is_ready(Function *function, const QueuePair *pair)
 /* Puts a message into the next receive buffer, which is there. */
 RdmaResult receive_fill(Function *function, const QueuePair *pair, const Message *message)
 {
-    uint32_t stride = MIN(pair->receive_stride, LARGEST_RECEIVE), mask = (1u << pair->receive_log) - 1;
+    const SharedQueue *shared = shared_of(function, pair);
+    uint32_t stride = MIN(shared ? shared->ring.stride : pair->receive_stride, LARGEST_RECEIVE);
+    uint32_t at = (pair->receive_consumer & ((1u << pair->receive_log) - 1)) * pair->receive_stride;
     uint8_t buffers[LARGEST_RECEIVE];
     int64_t filled;
 
-    if (!ring_read(function, &pair->ring, (pair->receive_consumer & mask) * pair->receive_stride, buffers, stride)) {
+    if (!(shared ? shared_queue_read(function, shared, buffers, stride) : ring_read(function, &pair->ring, at, buffers, stride))) {
         return RDMA_REMOTE_FAILURE;
     }
-    filled = message_scatter(function, buffers, buffers + stride, message);
+    filled = message_scatter(function, shared ? shared->domain : pair->domain, buffers + (shared ? SHARED_HEADER : 0),
+                             buffers + stride, message);
     return filled < 0 ? RDMA_REMOTE_FAILURE : filled < message->length ? RDMA_REMOTE_TOO_SHORT : RDMA_DONE;
 }
 
@@ -107,15 +121,24 @@ RdmaResult receive_fill(Function *function, const QueuePair *pair, const Message
 void receive_complete(Function *function, QueuePair *pair, uint8_t opcode, uint32_t length, uint8_t entry[64])
 {
     CompletionQueue *completions = resource_find(function, OP_CREATE_CQ, pair->receive_cq);
+    SharedQueue *shared = shared_of(function, pair);
 
     stl_be_p(entry + 32, pair->user_index);
     stl_be_p(entry + 44, length);
     stl_be_p(entry + 56, pair->resource.id);
-    stw_be_p(entry + 60, pair->receive_consumer++);
+    stw_be_p(entry + 60, shared ? shared_queue_take(function, shared) : pair->receive_consumer++);
     entry[63] = opcode << 4;
     if (completions) {
         completion_push(function, completions, entry);
     }
+}
+
+/* The buffer is used, although nothing arrived in it that the program may use. */
+void receive_failed(Function *function, QueuePair *pair, uint8_t syndrome)
+{
+    uint8_t entry[64] = { [55] = syndrome };
+
+    receive_complete(function, pair, RESPONSE_ERROR, 0, entry);
 }
 
 static QueuePair *general_services(Function *function)

@@ -1,25 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Reliable connections: write, read and send, cut into packets that the other end acknowledges. One request of a queue pair is under
- * way at a time. What is lost is sent again from the first packet that was not acknowledged. On one card a packet and its answer
- * arrive while it is being sent; over the wire they arrive later.
+ * Reliable connections, the end that sends requests: write, read and send, cut into packets that the other end acknowledges, and atomics.
+ * One request of a queue pair is under way at a time. What is lost is sent again from the first packet that was not acknowledged. On
+ * one card a packet and its answer arrive while it is being sent; over the wire they arrive later.
  */
-#include "connectx.h"
+#include "reliable.h"
 
-/* Packets under way without an acknowledgement, and packets of one read request. */
-#define WINDOW 64
-#define RECEIVER_MS 1
 /* Twice as long as the other host of a lab may be busy: a shorter timeout of the driver would end connections that work. */
 #define SHORTEST_TIMEOUT_MS 250
-#define PSN_MASK 0xffffff
-#define REMOTE_ADDRESS 16 /* address, key, length */
-enum { WRITE = 0x8, WRITE_IMMEDIATE = 0x9, SEND = 0xa, SEND_IMMEDIATE = 0xb, READ = 0x10 };
-enum { RESPONSE_WRITE_IMMEDIATE = 1, RESPONSE_SEND = 2, RESPONSE_SEND_IMMEDIATE = 3 };
-/* Opcodes of packets: send and write have six each. */
-enum { FIRST = 0, MIDDLE = 1, LAST = 2, LAST_IMMEDIATE = 3, ONLY = 4, ONLY_IMMEDIATE = 5, KINDS = 6,
-       READ_REQUEST = 0xc, READ_FIRST = 0xd, READ_MIDDLE = 0xe, READ_LAST = 0xf, READ_ONLY = 0x10, ACKNOWLEDGE = 0x11 };
-/* What an acknowledgement says. */
-enum { ACCEPTED = 0x1f, NOT_READY = 0x20, OUT_OF_ORDER = 0x60, INVALID = 0x61, FORBIDDEN = 0x62, FAILED = 0x63 };
+#define BUSY_FOR_EVER 7
+/* Opcodes of requests (MLX5_OPCODE_* in include/linux/mlx5/device.h). */
+enum { WRITE = 0x8, WRITE_IMMEDIATE = 0x9, SEND = 0xa, SEND_IMMEDIATE = 0xb, READ = 0x10, SWAP = 0x11, ADD = 0x12 };
 
 static int64_t now_ms(void)
 {
@@ -36,6 +27,17 @@ static bool has_immediate(const Request *request)
     return request->wqe[3] == WRITE_IMMEDIATE || request->wqe[3] == SEND_IMMEDIATE;
 }
 
+static bool is_atomic(const Request *request)
+{
+    return request->wqe[3] == SWAP || request->wqe[3] == ADD;
+}
+
+/* The answer brings data, so that an acknowledgement alone is none. */
+static bool brings_data(const Request *request)
+{
+    return request->wqe[3] == READ || is_atomic(request);
+}
+
 static void decide(Request *request, RdmaResult result)
 {
     if (request->result == RDMA_WAITING) {
@@ -49,17 +51,29 @@ void request_end(QueuePair *pair)
     memset(&pair->request, 0, sizeof(pair->request));
 }
 
-/* A request is a control segment of 16 bytes, for write and read the remote address, then data segments. */
+static bool is_known(const Request *request)
+{
+    return brings_data(request) || writes(request) || request->wqe[3] == SEND || request->wqe[3] == SEND_IMMEDIATE;
+}
+
+/*
+ * A request is a control segment of 16 bytes, except for send the remote address, for atomics the values to add or swap and to
+ * compare with, then data segments.
+ */
+static const uint8_t *segments_of(const Request *request)
+{
+    return request->wqe + (is_atomic(request) ? 48 : brings_data(request) || writes(request) ? 32 : 16);
+}
+
 void reliable_begin(Function *function, QueuePair *pair)
 {
     Request *request = &pair->request;
-    bool reads = request->wqe[3] == READ, addressed = reads || writes(request);
-    const uint8_t *segments = request->wqe + (addressed ? 32 : 16), *end = request->wqe + request->size;
+    const uint8_t *segments = segments_of(request), *end = request->wqe + request->size;
 
     request->result = RDMA_LOCAL_ERROR;
-    if ((!addressed && request->wqe[3] != SEND && request->wqe[3] != SEND_IMMEDIATE) || segments > end ||
-        !message_prepare(&request->message, segments, end) ||
-        (!reads && !message_gather(function, segments, end, &request->message))) {
+    if (!is_known(request) || segments > end || !message_prepare(&request->message, segments, end) ||
+        (is_atomic(request) && request->message.length != ATOMIC_LENGTH) ||
+        (!brings_data(request) && !message_gather(function, pair->domain, segments, end, &request->message))) {
         return;
     }
     request->result = RDMA_WAITING;
@@ -118,6 +132,19 @@ static void send_read(Function *function, QueuePair *pair)
     network_send(function, &pair->path, packet);
 }
 
+static void send_atomic(Function *function, QueuePair *pair)
+{
+    g_autofree RdmaPacket *packet = g_new0(RdmaPacket, 1);
+    Request *request = &pair->request;
+
+    request->sent = 1;
+    packet_begin(packet, request->wqe[3] == SWAP ? COMPARE_SWAP : FETCH_ADD, pair->remote, request->first, true);
+    memcpy(packet->bytes + packet->length, request->wqe + 16, 12);
+    memcpy(packet->bytes + packet->length + 12, request->wqe + 32, 16);
+    packet->length += ATOMIC_ADDRESS;
+    network_send(function, &pair->path, packet);
+}
+
 static bool may_send(const Request *request)
 {
     bool room = request->wqe[3] == READ ? request->sent == request->acknowledged
@@ -132,6 +159,14 @@ static int64_t timeout_ms(const QueuePair *pair)
     return MAX(SHORTEST_TIMEOUT_MS, (4096LL << pair->timeout) / SCALE_MS);
 }
 
+/* The codes go up by a factor of two in two steps, from 10 us; 0 is the longest (IBTA specification, table of RNR NAK timers). */
+static int64_t busy_ms(uint8_t code)
+{
+    unsigned step = code ? code : 32;
+
+    return MAX(1, ((step % 2 ? 15LL : 10LL) << step / 2) / 1000);
+}
+
 /* When the answer is overdue, all that was not acknowledged is sent again. */
 static void look_at_clock(QueuePair *pair)
 {
@@ -139,6 +174,9 @@ static void look_at_clock(QueuePair *pair)
 
     if (!request->deadline || now_ms() < request->deadline) {
         return;
+    }
+    if (request->receiver_busy && pair->busy_retries != BUSY_FOR_EVER && request->refusals++ >= pair->busy_retries) {
+        decide(request, RDMA_RECEIVER_BUSY);
     }
     if (!request->receiver_busy && pair->timeout && request->attempts++ >= pair->retries) {
         decide(request, RDMA_UNREACHABLE);
@@ -157,13 +195,15 @@ RdmaResult reliable_advance(Function *function, QueuePair *pair)
     while (may_send(request)) {
         if (request->wqe[3] == READ) {
             send_read(function, pair);
+        } else if (is_atomic(request)) {
+            send_atomic(function, pair);
         } else {
             send_data(function, pair);
         }
     }
     if (request->result == RDMA_WAITING) {
         if (!request->deadline) {
-            request->deadline = now_ms() + (request->receiver_busy ? RECEIVER_MS : timeout_ms(pair));
+            request->deadline = now_ms() + (request->receiver_busy ? busy_ms(request->busy_code) : timeout_ms(pair));
         }
         queue_pair_look_again(function, MAX(1, request->deadline - now_ms()));
     }
@@ -175,7 +215,7 @@ static void progress(Request *request, uint32_t index)
 {
     if (index > request->acknowledged) {
         request->acknowledged = index;
-        request->attempts = 0;
+        request->attempts = request->refusals = 0;
         request->deadline = 0;
     }
 }
@@ -186,6 +226,7 @@ static void refused(Request *request, uint32_t index, uint8_t what)
         progress(request, index);
         request->sent = request->acknowledged;
         request->receiver_busy = what != OUT_OF_ORDER;
+        request->busy_code = what & 0x1f;
         request->deadline = 0;
     } else {
         decide(request, what == FORBIDDEN ? RDMA_REMOTE_ACCESS : what == INVALID ? RDMA_REMOTE_TOO_SHORT : RDMA_REMOTE_FAILURE);
@@ -198,7 +239,7 @@ static void acknowledged(Request *request, const RdmaPacket *packet, uint32_t in
 
     if (what >> 5 != 0) {
         refused(request, index, what);
-    } else if (request->wqe[3] != READ) {
+    } else if (!brings_data(request)) {
         progress(request, index + 1);
         if (request->acknowledged == request->packets) {
             decide(request, RDMA_DONE);
@@ -206,22 +247,42 @@ static void acknowledged(Request *request, const RdmaPacket *packet, uint32_t in
     }
 }
 
-/* Packets of a read arrive in order, or the rest is requested again. */
-static void read_arrived(Function *function, Request *request, const RdmaPacket *packet, uint32_t index, uint32_t mtu)
+static RdmaResult take_answer(Function *function, QueuePair *pair)
 {
-    uint32_t at = PACKET_HEADER + (packet->bytes[PACKET_OPCODE] == READ_MIDDLE ? 0 : 4), offset = index * mtu;
-    const uint8_t *segments = request->wqe + 32, *end = request->wqe + request->size;
+    Request *request = &pair->request;
+    const Message *message = &request->message;
+
+    return message_scatter(function, pair->domain, segments_of(request), request->wqe + request->size, message) == message->length
+               ? RDMA_DONE
+               : RDMA_LOCAL_ERROR;
+}
+
+/* Packets of a read arrive in order, or the rest is requested again. */
+static void read_arrived(Function *function, QueuePair *pair, const RdmaPacket *packet, uint32_t index)
+{
+    Request *request = &pair->request;
+    uint32_t at = PACKET_HEADER + (packet->bytes[PACKET_OPCODE] == READ_MIDDLE ? 0 : 4), offset = index * pair->mtu;
 
     if (request->wqe[3] != READ || index != request->acknowledged ||
-        packet_data_length(packet, at) != MIN(mtu, request->message.length - offset)) {
+        packet_data_length(packet, at) != MIN(pair->mtu, request->message.length - offset)) {
         return;
     }
     memcpy(request->message.bytes + offset, packet->bytes + at, packet_data_length(packet, at));
     progress(request, index + 1);
     if (request->acknowledged == request->packets) {
-        bool all = message_scatter(function, segments, end, &request->message) == request->message.length;
+        decide(request, take_answer(function, pair));
+    }
+}
 
-        decide(request, all ? RDMA_DONE : RDMA_LOCAL_ERROR);
+/* The driver has asked for values in the host's order of bytes (handle_hca_cap_atomic in main.c). */
+static void value_arrived(Function *function, QueuePair *pair, const RdmaPacket *packet)
+{
+    Request *request = &pair->request;
+
+    if (is_atomic(request) && packet->length >= PACKET_HEADER + 4 + ATOMIC_LENGTH) {
+        stq_le_p(request->message.bytes, ldq_be_p(packet->bytes + PACKET_HEADER + 4));
+        progress(request, 1);
+        decide(request, take_answer(function, pair));
     }
 }
 
@@ -235,172 +296,12 @@ static void answer_arrived(Function *function, QueuePair *pair, const RdmaPacket
     }
     if (packet->bytes[PACKET_OPCODE] == ACKNOWLEDGE) {
         acknowledged(request, packet, index);
+    } else if (packet->bytes[PACKET_OPCODE] == ATOMIC_ACKNOWLEDGE) {
+        value_arrived(function, pair, packet);
     } else {
-        read_arrived(function, request, packet, index, pair->mtu);
+        read_arrived(function, pair, packet, index);
     }
     queue_pair_ring(function, pair);
-}
-
-static void acknowledge(Function *function, QueuePair *pair, uint32_t psn, uint8_t what)
-{
-    g_autofree RdmaPacket *packet = g_new0(RdmaPacket, 1);
-
-    packet_begin(packet, ACKNOWLEDGE, pair->remote, psn, false);
-    stl_be_p(packet->bytes + packet->length, (uint32_t)what << 24 | (pair->response.messages & PSN_MASK));
-    packet->length += 4;
-    network_send(function, &pair->path, packet);
-}
-
-static uint8_t read_opcode(uint32_t index, uint32_t count)
-{
-    if (count == 1) {
-        return READ_ONLY;
-    }
-    return index == 0 ? READ_FIRST : index == count - 1 ? READ_LAST : READ_MIDDLE;
-}
-
-/* A request that is repeated is answered again. It may ask for more packets than the first time. */
-static void expect_after(Response *response, uint32_t psn)
-{
-    if (((psn - response->expected) & PSN_MASK) <= PSN_MASK / 2) {
-        response->expected = psn & PSN_MASK;
-    }
-}
-
-static void answer_read(Function *function, QueuePair *pair, const RdmaPacket *packet, uint32_t psn)
-{
-    const uint8_t *address = packet->bytes + PACKET_HEADER;
-    uint32_t length = ldl_be_p(address + 12), count = MAX(1, DIV_ROUND_UP(length, pair->mtu));
-    g_autofree RdmaPacket *answer = g_new0(RdmaPacket, 1);
-    uint8_t data[LARGEST_MTU];
-
-    if (packet->length < PACKET_HEADER + REMOTE_ADDRESS || length > WINDOW * LARGEST_MTU) {
-        acknowledge(function, pair, psn, INVALID);
-        return;
-    }
-    pair->response.messages += psn == pair->response.expected;
-    expect_after(&pair->response, psn + count);
-    for (uint32_t index = 0; index < count; index++) {
-        uint32_t offset = index * pair->mtu, part = MIN(pair->mtu, length - offset);
-
-        if (part && !memory_key_access(function, ldl_be_p(address + 8), ldq_be_p(address) + offset, data, part, false, true)) {
-            acknowledge(function, pair, psn + index, FORBIDDEN);
-            return;
-        }
-        packet_begin(answer, read_opcode(index, count), pair->remote, psn + index, false);
-        if (read_opcode(index, count) != READ_MIDDLE) {
-            stl_be_p(answer->bytes + answer->length, (uint32_t)ACCEPTED << 24 | (pair->response.messages & PSN_MASK));
-            answer->length += 4;
-        }
-        packet_append_data(answer, data, part);
-        network_send(function, &pair->path, answer);
-    }
-}
-
-static uint8_t refusal(RdmaResult result)
-{
-    return result == RDMA_DONE ? ACCEPTED : result == RDMA_REMOTE_TOO_SHORT ? INVALID : FAILED;
-}
-
-/* The last packet of a message that uses a receive buffer. */
-static uint8_t end_message(Function *function, QueuePair *pair, const RdmaPacket *packet, bool into_buffer, bool immediate)
-{
-    Response *response = &pair->response;
-    Message message = { response->message->data, response->message->len };
-    uint8_t entry[64] = { 0 };
-    RdmaResult result = into_buffer ? receive_fill(function, pair, &message) : RDMA_DONE;
-
-    if (result == RDMA_DONE) {
-        memcpy(entry + 36, packet->bytes + response->immediate_at, immediate ? 4 : 0);
-        receive_complete(function, pair,
-                         !into_buffer ? RESPONSE_WRITE_IMMEDIATE : immediate ? RESPONSE_SEND_IMMEDIATE : RESPONSE_SEND,
-                         into_buffer ? message.length : response->offset, entry);
-    }
-    return refusal(result);
-}
-
-static uint8_t take_write(Function *function, QueuePair *pair, const RdmaPacket *packet, uint32_t at, uint32_t length)
-{
-    Response *response = &pair->response;
-
-    if (length && !memory_key_access(function, response->key, response->address + response->offset,
-                                     (uint8_t *)packet->bytes + at, length, true, true)) {
-        return FORBIDDEN;
-    }
-    response->offset += length;
-    return ACCEPTED;
-}
-
-/* A packet of a send or write that is the next in order. Without a receive buffer nothing of it is kept, and it comes again. */
-static uint8_t take_data(Function *function, QueuePair *pair, const RdmaPacket *packet)
-{
-    Response *response = &pair->response;
-    uint8_t opcode = packet->bytes[PACKET_OPCODE], part = opcode % KINDS, what = ACCEPTED;
-    bool write = opcode >= KINDS, first = part == FIRST || part >= ONLY, last = part >= LAST;
-    bool immediate = part == LAST_IMMEDIATE || part == ONLY_IMMEDIATE;
-    uint32_t at = PACKET_HEADER, length;
-
-    if ((write ? immediate : first) && !receive_is_ready(function, pair)) {
-        return NOT_READY;
-    }
-    if (first) {
-        g_byte_array_set_size(response->message, 0);
-        response->offset = 0;
-        if (write) {
-            response->address = ldq_be_p(packet->bytes + at);
-            response->key = ldl_be_p(packet->bytes + at + 8);
-            at += REMOTE_ADDRESS;
-        }
-    }
-    response->immediate_at = at;
-    at += immediate ? 4 : 0;
-    length = packet_data_length(packet, at);
-    if (write) {
-        what = take_write(function, pair, packet, at, length);
-    } else {
-        g_byte_array_append(response->message, packet->bytes + at, length);
-    }
-    if (what == ACCEPTED && last && (!write || immediate)) {
-        what = end_message(function, pair, packet, !write, immediate);
-    }
-    response->messages += what == ACCEPTED && last;
-    return what;
-}
-
-static void take_next(Function *function, QueuePair *pair, const RdmaPacket *packet, uint32_t psn, bool asks)
-{
-    uint8_t what = take_data(function, pair, packet);
-
-    if (what == ACCEPTED) {
-        pair->response.expected = (psn + 1) & PSN_MASK;
-    }
-    if (asks || what != ACCEPTED) {
-        acknowledge(function, pair, psn, what);
-    }
-}
-
-/* A packet from the past was lost on its way back: it is only acknowledged. One from the future shows that others were lost. */
-static void request_arrived(Function *function, QueuePair *pair, const RdmaPacket *packet)
-{
-    uint32_t word = ldl_be_p(packet->bytes + PACKET_NUMBER), psn = word & PSN_MASK;
-    uint32_t ahead = (psn - pair->response.expected) & PSN_MASK;
-    bool past = ahead > PSN_MASK / 2, asks = word >> 31;
-
-    if (!past && ahead) {
-        if (!pair->response.complained) {
-            pair->response.complained = true;
-            acknowledge(function, pair, pair->response.expected, OUT_OF_ORDER);
-        }
-        return;
-    }
-    pair->response.complained = false;
-    if (packet->bytes[PACKET_OPCODE] == READ_REQUEST) {
-        answer_read(function, pair, packet, psn);
-    } else if (!past) {
-        take_next(function, pair, packet, psn, asks);
-    } else if (asks) {
-        acknowledge(function, pair, pair->response.expected - 1, ACCEPTED);
-    }
 }
 
 /* Only the other end of the connection is heard. */
@@ -411,9 +312,9 @@ void reliable_receive(Function *function, QueuePair *pair, const RdmaPacket *pac
     if (!function->port->infiniband && memcmp(packet->source, pair->path.gid, sizeof(packet->source))) {
         return;
     }
-    if (opcode <= READ_REQUEST) {
+    if (opcode <= READ_REQUEST || opcode == COMPARE_SWAP || opcode == FETCH_ADD) {
         request_arrived(function, pair, packet);
-    } else if (opcode <= ACKNOWLEDGE) {
+    } else if (opcode <= ATOMIC_ACKNOWLEDGE) {
         answer_arrived(function, pair, packet);
     }
 }

@@ -81,14 +81,12 @@ static uint8_t destroy_scheduling_element(Function *function, Command *command)
 static const struct {
     uint16_t create, destroy;
 } numbered[] = {
-    { OP_CREATE_MKEY, OP_DESTROY_MKEY },
     { OP_ALLOC_PD, OP_DEALLOC_PD },
     { OP_ALLOC_TRANSPORT_DOMAIN, OP_DEALLOC_TRANSPORT_DOMAIN },
     { OP_ALLOC_XRCD, OP_DEALLOC_XRCD },
     { OP_CREATE_TIR, OP_DESTROY_TIR },
     { OP_CREATE_TIS, OP_DESTROY_TIS },
     { OP_CREATE_RQT, OP_DESTROY_RQT },
-    { OP_CREATE_RMP, OP_DESTROY_RMP },
     { OP_CREATE_SRQ, OP_DESTROY_SRQ },
     { OP_CREATE_XRC_SRQ, OP_DESTROY_XRC_SRQ },
     { OP_ALLOC_FLOW_COUNTER, OP_DEALLOC_FLOW_COUNTER },
@@ -126,8 +124,6 @@ static uint8_t alloc_q_counter(Function *function, Command *command)
 }
 
 const CommandEntry resource_commands[] = {
-    { OP_CREATE_MKEY, create },
-    { OP_DESTROY_MKEY, destroy },
     { OP_ALLOC_PD, create },
     { OP_DEALLOC_PD, destroy },
     { OP_ALLOC_TRANSPORT_DOMAIN, create },
@@ -140,8 +136,6 @@ const CommandEntry resource_commands[] = {
     { OP_DESTROY_TIS, destroy },
     { OP_CREATE_RQT, create },
     { OP_DESTROY_RQT, destroy },
-    { OP_CREATE_RMP, create },
-    { OP_DESTROY_RMP, destroy },
     { OP_CREATE_SRQ, create },
     { OP_DESTROY_SRQ, destroy },
     { OP_CREATE_XRC_SRQ, create },
@@ -164,8 +158,6 @@ const CommandEntry resource_commands[] = {
     { OP_QUERY_VNIC_ENV, command_accept },
     { OP_MODIFY_TIR, command_accept },
     { OP_MODIFY_TIS, command_accept },
-    { OP_MODIFY_RMP, command_accept },
-    { OP_QUERY_RMP, command_accept },
     { OP_QUERY_SRQ, command_accept },
     { OP_ARM_RQ, command_accept },
     { OP_QUERY_XRC_SRQ, command_accept },
