@@ -25,7 +25,9 @@ std::string vectorsText(unsigned count) {
   return std::to_string(count) + (count == 1 ? " interrupt vector" : " interrupt vectors");
 }
 
-std::string subjectOf(const MappedVf& entry) { return toString(entry.place) + ": " + entry.name; }
+std::string vectorsSubject(const MappedVf& entry) {
+  return toString(entry.place) + ": " + entry.name;
+}
 
 // The requests that concern one PF.
 class Distribution {
@@ -104,7 +106,7 @@ void Distribution::refuseAll(std::vector<std::string>& notes, std::vector<Object
     const std::string file =
         "/sys/bus/pci/devices/" + toString(pf_.address) + "/sriov_vf_total_msix";
     objections.push_back(
-        {subjectOf(*request.entry) + " sets msix-vectors, but " + what,
+        {vectorsSubject(*request.entry) + " sets msix-vectors, but " + what,
          "remove `msix-vectors` from the mapping; it needs Linux 5.13, a bound mlx5_core and "
          "firmware with that feature: `cat " +
              file + "` then shows more than 0",
@@ -121,7 +123,7 @@ void Distribution::give(const Request& request, unsigned count) {
 
 void Distribution::giveStated(const Request& request, std::vector<Objection>& objections) {
   const unsigned wanted = *request.entry->settings.msixVectors;
-  const std::string subject = subjectOf(*request.entry) +
+  const std::string subject = vectorsSubject(*request.entry) +
                               " sets msix-vectors: " + std::to_string(wanted) + ", but PF " +
                               toString(pf_.address) + " has ";
   if (pf_.totalVfVectors && wanted > *pf_.totalVfVectors) {
@@ -146,7 +148,7 @@ void Distribution::giveAutomatic(const Request& request, std::size_t sharing,
   }
   const unsigned share = left_ ? *left_ / static_cast<unsigned>(sharing) : wanted;
   if (share < fewestVectors) {
-    objections.push_back({subjectOf(*request.entry) + " sets msix-vectors: auto, but PF " +
+    objections.push_back({vectorsSubject(*request.entry) + " sets msix-vectors: auto, but PF " +
                               toString(pf_.address) + " has only " + std::to_string(*left_) +
                               " of its " + vectorsText(*pf_.totalVfVectors) +
                               " left, and a VF needs " + std::to_string(fewestVectors),

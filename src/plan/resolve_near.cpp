@@ -89,7 +89,7 @@ std::string_view nameOf(LinkLayer link) {
                                        : "";
 }
 
-std::string subjectOf(const MappedVf& entry) {
+std::string nearSubject(const MappedVf& entry) {
   return toString(entry.place) + ": " + entry.name + ": `near: " + printable(*entry.pf.near) + "`";
 }
 
@@ -105,13 +105,13 @@ std::string listPfs(const NearInput& input, const std::vector<std::size_t>& pfs)
 std::string faultOf(const NearInput& input, const MappedVf& entry, const topology::NearPf& near) {
   const std::string link(nameOf(neededLink(entry)));
   if (!near.pf) {
-    return subjectOf(entry) + ": this host has no " + link + "NIC with SR-IOV, RDMA and a driver";
+    return nearSubject(entry) + ": this host has no " + link + "NIC with SR-IOV, RDMA and a driver";
   }
   if (near.distance != topology::Distance::sys) {
     return {};
   }
   const auto& pf = input.topology.functions[*near.pf];
-  return subjectOf(entry) + ": no " + link + "PF is near enough: the nearest one, " +
+  return nearSubject(entry) + ": no " + link + "PF is near enough: the nearest one, " +
          nameOf(input.inventory, pf.address) + ", is at distance " +
          std::string(toString(near.distance)) + " (" + std::string(explain(near.distance)) + ")";
 }
@@ -157,7 +157,7 @@ NearRequests requestsOf(const NearInput& input, NearResolution& resolution) {
       all.requests.push_back({*function, keptBy(input, entry.name)});
     } else {
       resolution.faults[entry.name] = {
-          subjectOf(entry) + ": this host has no PCI function " + toString(named->pci),
+          nearSubject(entry) + ": this host has no PCI function " + toString(named->pci),
           "list the GPUs with `vfpass topo`", ExitCode::badInput};
     }
   }
