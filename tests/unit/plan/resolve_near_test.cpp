@@ -136,6 +136,12 @@ TEST_F(ResolveNearTest, NewEntryTakesNoLeaseOfAnotherEntry) {
   EXPECT_THAT(pfs(), ElementsAre("netdev ens2", "pci 0000:01:00.0"));
   mapping.vfs[0].name = "rail0";
   EXPECT_THAT(pfs(), ElementsAre("netdev ens2", "pci 0000:01:00.0"));
+  mapping.vfs.clear();
+  for (const char* name : {"rail0", "blue"}) {
+    add(name, "gpu0");
+    mapping.vfs.back().index = 0;
+  }
+  EXPECT_THAT(pfs(), ElementsAre("pci 0000:02:00.0", "pci 0000:01:00.0"));
 }
 
 TEST_F(ResolveNearTest, RenamedEntryLeavesPfThatIsNoLongerNear) {
