@@ -1,0 +1,102 @@
+# RDMA on the model of a ConnectX (lab/connectx), without vfpass: values and errors, memory of a DMA-BUF, and programs of rdma-core and
+# perftest for atomics and shared receive queues.
+# covers: lab/connectx lab/machines/connectx-rdma tests/lab/rdma_cases.py
+# shellcheck shell=bash
+set -uo pipefail
+# shellcheck source=SCRIPTDIR/common.sh
+source /vfpass/tests/lab/common.sh
+# shellcheck source=SCRIPTDIR/../../lab/lib/connectx.sh
+source /vfpass/lab/lib/connectx.sh
+
+address_of() { echo "10.9.0.$(($1 + 1))"; }
+
+rdma_of() { ls "/sys/bus/pci/devices/$1/infiniband"; }
+
+# gid_of DEVICE: the index of the RoCE v2 GID that follows from the MAC.
+gid_of() {
+    local port=/sys/class/infiniband/$1/ports/1 index
+    for index in {0..31}; do
+        [[ $(cat "$port/gid_attrs/types/$index" 2>/dev/null) == "RoCE v2" && $(cat "$port/gids/$index") == fe80:* ]] || continue
+        echo "$index"
+        return
+    done
+    return 1
+}
+
+listens() { grep -q ":$(printf %04X "$1") .* 0A " /proc/net/tcp /proc/net/tcp6; }
+
+# The port of the programs' own TCP connection.
+tcp_port=20000
+
+# exchange SERVER CLIENT OPTION_OF_GID PROGRAM [OPTION...]: the program between two RDMA devices.
+exchange() {
+    local server=$1 client=$2 gid=$3 code
+    shift 3
+    timeout 100 "$@" -d "$server" "$gid" "$(gid_of "$server")" -p "$tcp_port" >/tmp/server 2>&1 &
+    wait_until 30 listens "$tcp_port" && timeout 100 "$@" -d "$client" "$gid" "$(gid_of "$client")" -p "$tcp_port" localhost
+    code=$?
+    wait $! || code=1
+    [ "$code" = 0 ] || cat /tmp/server
+    return "$code"
+}
+
+section "VFs"
+ip link set lo up
+require "mlx5_core and mlx5_ib load" load_mlx5 rdma
+modprobe ib_uverbs
+ports=()
+for index in 0 1 2; do ports+=("$(pf_address $index)"); done
+for port in "${ports[@]}"; do ip link set "$(netdev_of "$port")" up; done
+expect "two VFs of the first port" make_vfs "${ports[0]}" 2
+expect "one of the second port" make_vfs "${ports[1]}" 1
+expect "one of the other card" make_vfs "${ports[2]}" 1
+vfs=("$(vf_of "${ports[0]}" 0)" "$(vf_of "${ports[0]}" 1)" "$(vf_of "${ports[1]}" 0)" "$(vf_of "${ports[2]}" 0)")
+devices=() netdevs=()
+for index in "${!vfs[@]}"; do
+    require "VF $index has a netdev" wait_until 60 has_netdev "${vfs[index]}"
+    require "VF $index has an RDMA device" wait_until 60 test -d "/sys/bus/pci/devices/${vfs[index]}/infiniband"
+    netdevs+=("$(netdev_of "${vfs[index]}")")
+    devices+=("$(rdma_of "${vfs[index]}")")
+    ip address add "$(address_of "$index")/24" dev "${netdevs[index]}"
+    ip link set "${netdevs[index]}" up
+    expect "VF $index has a link" wait_until 30 carrier_is 1 "${netdevs[index]}"
+    expect "VF $index has a GID" wait_until 30 gid_of "${devices[index]}"
+done
+took "the section"
+
+section "values and errors, between two cards"
+modprobe vgem
+# case_is NAME OUTCOME
+case_is() { expect_equal "$1" "$2" "$(sed -n "s/^$1: //p" /tmp/cases)"; }
+timeout 200 python3 /vfpass/tests/lab/rdma_cases.py "${devices[0]}" "${devices[3]}" "${ports[0]}" >/tmp/cases 2>&1
+sed 's/^/   /' /tmp/cases
+case_is "dma-buf" "success, into a DMA-BUF, success, same, beyond its end remote access"
+case_is "atomics" "success, 0xffffffffff, 0x10000000001, success, 0x10000000001, 0x10000000001, success, 0x10000000001, 0x9"
+case_is "shared receive queue" "success, success, success, success, limit, success, success, receiver not ready"
+case_is "wrong remote key" "remote access, access event"
+case_is "beyond the region" "remote access"
+case_is "read beyond the region" "remote access"
+case_is "atomic beyond the region" "remote access"
+case_is "wrong local key" "local protection"
+case_is "key of another domain" "local protection"
+case_is "deregistered" "remote access"
+case_is "without the right" "remote invalid request"
+case_is "short buffer" "remote invalid request, local length"
+case_is "no buffer" "receiver not ready"
+case_is "after an error" "remote access, flushed"
+case_is "unplugged" "success, retries exceeded"
+expect "the link is back" wait_until 30 carrier_is 1 "${netdevs[0]}"
+took "the section"
+
+section "programs for atomics and shared receive queues"
+expect "ib_atomic_bw: fetch and add" exchange "${devices[0]}" "${devices[1]}" -x ib_atomic_bw -n 100 -F
+expect "ib_atomic_lat: compare and swap" exchange "${devices[0]}" "${devices[3]}" -x ib_atomic_lat -A CMP_AND_SWAP -n 100 -F
+expect "ib_send_bw with a shared receive queue" exchange "${devices[0]}" "${devices[1]}" -x ib_send_bw --use-srq -n 100 -s 8192 -q 2 -F
+expect "ibv_srq_pingpong" exchange "${devices[0]}" "${devices[3]}" -g ibv_srq_pingpong -n 50 -q 4
+took "the section"
+
+section "everything goes"
+for port in "${ports[@]}"; do expect "the VFs of $port are removed" make_vfs "$port" 0; done
+expect_equal "the kernel has no complaint" "" "$(complaints)"
+expect_equal "the cards knew every command" "" "$(grep -h ' 0x2 ' /lab/control/pf[012].log)"
+finish

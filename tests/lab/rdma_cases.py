@@ -1,0 +1,224 @@
+#!/usr/bin/env python3
+"""rdma_cases.py DEVICE DEVICE PF: transfers between two RDMA devices of one host, and prints a line "CASE: OUTCOME" for each case.
+
+The programs of rdma-core and perftest show that data arrives; this shows values, completions with errors, and memory of a DMA-BUF.
+An outcome is the status of the completion at the end that asked, and what else the case looked at. PF is the card that loses its wire.
+"""
+import ctypes
+import fcntl
+import mmap
+import os
+import struct
+import subprocess
+import sys
+import time
+
+from pyverbs.addr import AHAttr, GlobalRoute
+from pyverbs.cq import CQ
+from pyverbs.device import Context
+from pyverbs.mr import MR, DmaBufMR
+from pyverbs.pd import PD
+from pyverbs.qp import QP, QPAttr, QPCap, QPInitAttr
+from pyverbs.srq import SRQ, SrqAttr, SrqInitAttr
+from pyverbs.wr import SGE, RecvWR, SendWR
+try:
+    import pyverbs.enums as e
+except ImportError:
+    import pyverbs.libibverbs_enums as e
+
+SIZE = 16384
+ALL = e.IBV_ACCESS_LOCAL_WRITE | e.IBV_ACCESS_REMOTE_WRITE | e.IBV_ACCESS_REMOTE_READ | e.IBV_ACCESS_REMOTE_ATOMIC
+STATUS = {e.IBV_WC_SUCCESS: "success", e.IBV_WC_LOC_LEN_ERR: "local length", e.IBV_WC_LOC_PROT_ERR: "local protection",
+          e.IBV_WC_WR_FLUSH_ERR: "flushed", e.IBV_WC_REM_INV_REQ_ERR: "remote invalid request",
+          e.IBV_WC_REM_ACCESS_ERR: "remote access", e.IBV_WC_REM_OP_ERR: "remote operation",
+          e.IBV_WC_RETRY_EXC_ERR: "retries exceeded", e.IBV_WC_RNR_RETRY_EXC_ERR: "receiver not ready"}
+MODE_CREATE_DUMB, PRIME_HANDLE_TO_FD = 0xC02064B2, 0xC00C642D  # include/uapi/drm/drm.h
+
+
+def gid_of(device):
+    """The index of the RoCE v2 GID that follows from the MAC: its path needs no resolution of addresses."""
+    port = f"/sys/class/infiniband/{device}/ports/1"
+    for index in range(64):
+        try:
+            with open(f"{port}/gid_attrs/types/{index}", encoding="ascii") as kind, open(f"{port}/gids/{index}", encoding="ascii") as gid:
+                if kind.read().strip() == "RoCE v2" and gid.read().startswith("fe80"):
+                    return index
+        except OSError:
+            pass
+    raise SystemExit(f"{device} has no GID")
+
+
+class End:
+    """One end of a connection: its own completion queue and queue pair, and memory."""
+
+    def __init__(self, context, index, shared=False, rights=ALL):
+        self.context, self.index, self.rights = context, index, rights
+        self.pd = PD(context)
+        self.cq = CQ(context, 64)
+        self.srq = SRQ(self.pd, SrqInitAttr(SrqAttr(max_wr=16, max_sge=1))) if shared else None
+        cap = QPCap(max_send_wr=16, max_recv_wr=0 if shared else 16)
+        self.qp = QP(self.pd, QPInitAttr(qp_type=e.IBV_QPT_RC, scq=self.cq, rcq=self.cq, srq=self.srq, cap=cap))
+        self.mr = MR(self.pd, SIZE, ALL)
+
+    def connect(self, other):
+        attributes = QPAttr(port_num=1)
+        attributes.qp_access_flags = self.rights
+        attributes.dest_qp_num = other.qp.qp_num
+        attributes.path_mtu = e.IBV_MTU_1024
+        attributes.max_rd_atomic = attributes.max_dest_rd_atomic = 1
+        attributes.timeout, attributes.retry_cnt, attributes.rnr_retry, attributes.min_rnr_timer = 10, 3, 2, 20
+        route = GlobalRoute(dgid=other.context.query_gid(1, other.index), sgid_index=self.index, hop_limit=64)
+        attributes.ah_attr = AHAttr(port_num=1, is_global=1, gr=route)
+        self.qp.to_rts(attributes)
+
+    def post(self, opcode, other=None, length=64, key=None, address=None, lkey=None, values=None):
+        work = SendWR(opcode=opcode, num_sge=1, sg=[SGE(self.mr.buf, length, self.mr.lkey if lkey is None else lkey)],
+                      send_flags=e.IBV_SEND_SIGNALED)
+        if other:
+            key, address = other.mr.rkey if key is None else key, other.mr.buf if address is None else address
+            if values:
+                work.set_wr_atomic(key, address, *values)
+            else:
+                work.set_wr_rdma(key, address)
+        self.qp.post_send(work)
+
+    def receive(self, length=SIZE):
+        (self.srq or self.qp).post_recv(RecvWR(num_sge=1, sg=[SGE(self.mr.buf, length, self.mr.lkey)]))
+
+    def status(self):
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            count, found = self.cq.poll(1)
+            if count:
+                return STATUS.get(found[0].status, str(found[0].status))
+        return "no completion"
+
+    def ask(self, *arguments, **options):
+        self.post(*arguments, **options)
+        return self.status()
+
+
+class DmaBuf:
+    """Memory of the driver vgem as a DMA-BUF."""
+
+    def __init__(self, size):
+        with open("/dev/dri/card0", "rb+", buffering=0) as card:
+            dumb = bytearray(struct.pack("IIIIIIQ", 1, size // 4, 32, 0, 0, 0, 0))
+            fcntl.ioctl(card, MODE_CREATE_DUMB, dumb)
+            prime = bytearray(struct.pack("IIi", struct.unpack("IIIIIIQ", dumb)[4], os.O_CLOEXEC | os.O_RDWR, -1))
+            fcntl.ioctl(card, PRIME_HANDLE_TO_FD, prime)
+        self.fd = struct.unpack("IIi", prime)[2]
+        self.bytes = mmap.mmap(self.fd, size)
+
+
+def dma_buf(a, b):
+    memory = DmaBuf(1 << 20)
+    region = DmaBufMR(b.pd, 1 << 20, ALL, memory.fd)
+    a.mr.write("into a DMA-BUF".ljust(64, "."), 64)
+    written = a.ask(e.IBV_WR_RDMA_WRITE, b, key=region.rkey, address=0x80010)
+    memory.bytes[0x4000:0x4000 + SIZE] = bytes(range(256)) * (SIZE // 256)
+    found = bytes(memory.bytes[0x80010:0x80010 + 14])
+    read = a.ask(e.IBV_WR_RDMA_READ, b, length=SIZE, key=region.rkey, address=0x4000)
+    same = a.mr.read(SIZE, 0) == bytes(range(256)) * (SIZE // 256)
+    beyond = a.ask(e.IBV_WR_RDMA_WRITE, b, key=region.rkey, address=(1 << 20) - 8)
+    region.close()
+    return f"{written}, {found.decode()}, {read}, {'same' if same else 'different'}, beyond its end {beyond}"
+
+
+def atomics(a, b):
+    value = ctypes.c_uint64.from_address(b.mr.buf)
+    old = ctypes.c_uint64.from_address(a.mr.buf)
+    value.value = (1 << 40) - 1
+    seen = [a.ask(e.IBV_WR_ATOMIC_FETCH_AND_ADD, b, length=8, values=(2, 0)), hex(old.value), hex(value.value)]
+    seen += [a.ask(e.IBV_WR_ATOMIC_CMP_AND_SWP, b, length=8, values=(7, 9)), hex(old.value), hex(value.value)]
+    seen += [a.ask(e.IBV_WR_ATOMIC_CMP_AND_SWP, b, length=8, values=((1 << 40) + 1, 9)), hex(old.value), hex(value.value)]
+    return ", ".join(seen)
+
+
+def shared(a, b):
+    for _ in range(3):
+        b.receive()
+    b.srq.modify(SrqAttr(srq_limit=2), e.IBV_SRQ_LIMIT)
+    seen = [a.ask(e.IBV_WR_SEND), b.status(), a.ask(e.IBV_WR_SEND), b.status()]
+    event = b.context.get_async_event()
+    seen += ["limit" if event.event_type == e.IBV_EVENT_SRQ_LIMIT_REACHED else str(event.event_type)]
+    event.ack()
+    seen += [a.ask(e.IBV_WR_SEND), b.status(), a.ask(e.IBV_WR_SEND)]
+    return ", ".join(seen)
+
+
+def access_event(a, b):
+    outcome = a.ask(e.IBV_WR_RDMA_WRITE, b, key=b.mr.rkey ^ 1)
+    event = b.context.get_async_event()
+    kind = "access event" if event.event_type == e.IBV_EVENT_QP_ACCESS_ERR else str(event.event_type)
+    event.ack()
+    return f"{outcome}, {kind}"
+
+
+def short_buffer(a, b):
+    b.receive(32)
+    return f"{a.ask(e.IBV_WR_SEND)}, {b.status()}"
+
+
+def deregistered(a, b):
+    key, address = b.mr.rkey, b.mr.buf
+    hold = MR(b.pd, SIZE, ALL)
+    b.mr.close()
+    b.mr = hold
+    return a.ask(e.IBV_WR_RDMA_WRITE, b, key=key, address=address)
+
+
+def other_domain(a, b):
+    return a.ask(e.IBV_WR_RDMA_WRITE, b, lkey=MR(PD(a.context), SIZE, ALL).lkey)
+
+
+def flushed(a, b):
+    a.post(e.IBV_WR_RDMA_WRITE, b, key=b.mr.rkey ^ 1)
+    a.post(e.IBV_WR_RDMA_WRITE, b)
+    return f"{a.status()}, {a.status()}"
+
+
+def unplugged(a, b):
+    before = a.ask(e.IBV_WR_RDMA_WRITE, b)
+    control = ["sh", "/vfpass/lab/connectx/control", sys.argv[3], "link"]
+    subprocess.run(control + ["down"], check=True, stdout=subprocess.DEVNULL)
+    outcome = a.ask(e.IBV_WR_RDMA_WRITE, b)
+    subprocess.run(control + ["up"], check=True, stdout=subprocess.DEVNULL)
+    return f"{before}, {outcome}"
+
+
+CASES = {
+    "dma-buf": (dma_buf, {}),
+    "atomics": (atomics, {}),
+    "shared receive queue": (shared, {"shared": True}),
+    "wrong remote key": (access_event, {}),
+    "beyond the region": (lambda a, b: a.ask(e.IBV_WR_RDMA_WRITE, b, address=b.mr.buf + SIZE - 8), {}),
+    "read beyond the region": (lambda a, b: a.ask(e.IBV_WR_RDMA_READ, b, address=b.mr.buf + SIZE), {}),
+    "atomic beyond the region": (lambda a, b: a.ask(e.IBV_WR_ATOMIC_FETCH_AND_ADD, b, length=8, values=(1, 0),
+                                                    address=b.mr.buf + SIZE), {}),
+    "wrong local key": (lambda a, b: a.ask(e.IBV_WR_RDMA_WRITE, b, lkey=a.mr.lkey ^ 1), {}),
+    "key of another domain": (other_domain, {}),
+    "deregistered": (deregistered, {}),
+    "without the right": (lambda a, b: a.ask(e.IBV_WR_RDMA_WRITE, b), {"rights": e.IBV_ACCESS_REMOTE_READ}),
+    "short buffer": (short_buffer, {}),
+    "no buffer": (lambda a, b: a.ask(e.IBV_WR_SEND), {}),
+    "after an error": (flushed, {}),
+    "unplugged": (unplugged, {}),
+}
+
+
+def main():
+    contexts = [Context(name=name) for name in sys.argv[1:3]]
+    indices = [gid_of(name) for name in sys.argv[1:3]]
+    for name, (case, options) in CASES.items():
+        try:
+            a, b = End(contexts[0], indices[0]), End(contexts[1], indices[1], **options)
+            a.connect(b)
+            b.connect(a)
+            outcome = case(a, b)
+        except Exception as error:  # pylint: disable=broad-except  # the other cases are tried
+            outcome = f"{type(error).__name__}: {error}"
+        print(f"{name}: {outcome}", flush=True)
+
+
+main()
