@@ -1,5 +1,5 @@
-# RDMA on the model of a ConnectX (lab/connectx), without vfpass: values and errors, memory of a DMA-BUF, and programs of rdma-core and
-# perftest for atomics and shared receive queues.
+# RDMA on the model of a ConnectX (lab/connectx), without vfpass: programs of rdma-core and perftest between VFs of one card, of
+# two ports and of two cards, values and errors, and memory of a DMA-BUF.
 # covers: lab/connectx lab/machines/connectx-rdma tests/lab/rdma_cases.py
 # shellcheck shell=bash
 set -uo pipefail
@@ -7,8 +7,6 @@ set -uo pipefail
 source /vfpass/tests/lab/common.sh
 # shellcheck source=SCRIPTDIR/../../lab/lib/connectx.sh
 source /vfpass/lab/lib/connectx.sh
-
-address_of() { echo "10.9.0.$(($1 + 1))"; }
 
 rdma_of() { ls "/sys/bus/pci/devices/$1/infiniband"; }
 
@@ -51,13 +49,13 @@ expect "two VFs of the first port" make_vfs "${ports[0]}" 2
 expect "one of the second port" make_vfs "${ports[1]}" 1
 expect "one of the other card" make_vfs "${ports[2]}" 1
 vfs=("$(vf_of "${ports[0]}" 0)" "$(vf_of "${ports[0]}" 1)" "$(vf_of "${ports[1]}" 0)" "$(vf_of "${ports[2]}" 0)")
+names=("the same port" "the same port" "the other port" "the other card")
 devices=() netdevs=()
 for index in "${!vfs[@]}"; do
     require "VF $index has a netdev" wait_until 60 has_netdev "${vfs[index]}"
     require "VF $index has an RDMA device" wait_until 60 test -d "/sys/bus/pci/devices/${vfs[index]}/infiniband"
     netdevs+=("$(netdev_of "${vfs[index]}")")
     devices+=("$(rdma_of "${vfs[index]}")")
-    ip address add "$(address_of "$index")/24" dev "${netdevs[index]}"
     ip link set "${netdevs[index]}" up
     expect "VF $index has a link" wait_until 30 carrier_is 1 "${netdevs[index]}"
     expect "VF $index has a GID" wait_until 30 gid_of "${devices[index]}"
@@ -94,6 +92,17 @@ expect "ib_atomic_lat: compare and swap" exchange "${devices[0]}" "${devices[3]}
 expect "ib_send_bw with a shared receive queue" exchange "${devices[0]}" "${devices[1]}" -x ib_send_bw --use-srq -n 100 -s 8192 -q 2 -F
 expect "ibv_srq_pingpong" exchange "${devices[0]}" "${devices[3]}" -g ibv_srq_pingpong -n 50 -q 4
 took "the section"
+
+for other in 1 2 3; do
+    section "with a VF of ${names[other]}"
+    server=${devices[0]} client=${devices[other]}
+    expect "ib_write_bw" exchange "$server" "$client" -x ib_write_bw -n 100 -s 65536 -F
+    expect "ib_read_lat" exchange "$server" "$client" -x ib_read_lat -n 100 -F
+    expect "ib_send_bw" exchange "$server" "$client" -x ib_send_bw -n 100 -s 65536 -F
+    expect "ibv_rc_pingpong" exchange "$server" "$client" -g ibv_rc_pingpong -n 50 -c
+    expect "ibv_ud_pingpong" exchange "$server" "$client" -g ibv_ud_pingpong -n 50
+    took "the section"
+done
 
 section "everything goes"
 for port in "${ports[@]}"; do expect "the VFs of $port are removed" make_vfs "$port" 0; done
