@@ -5,7 +5,7 @@
 # boots the host under test once and runs tests/lab/NAME.sh in it. If the lab cannot boot, the test fails.
 #   SECONDS    timeout of lab/run
 #   MACHINE    a file in lab/machines (default: connectx)
-#   GUESTS     the guests that the test starts: busybox (the default), busybox-rdma, a real guest's name, or none
+#   GUESTS     the guests that the test starts: busybox (the default), busybox-rdma, busybox-gpu, a real guest's name, or none
 #   NOT_ON     releases where the test cannot run; scripts/test-matrix shows the reason instead
 #   NEEDS      optional parts of lab/prepare, declared by vfpass_lab_need, which are made before the test
 #   SCRIPT     a script other than NAME.sh, with its ARGUMENTS: one script may serve several guests
