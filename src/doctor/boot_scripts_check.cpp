@@ -167,7 +167,7 @@ std::vector<BootFile> bootFiles(const host::Root& root) {
   return files;
 }
 
-constexpr std::size_t scriptLimit = 65536;
+constexpr std::size_t scriptBytes = 65536;
 constexpr std::size_t scriptLimit = 4096;  // started scripts that are examined
 constexpr unsigned depthLimit = 4;         // a script that a script starts, and so on
 
@@ -236,7 +236,7 @@ class Scan {
 
  private:
   void examine(const BootFile& file, const std::string& starter, unsigned depth) {
-    const auto text = readFile(root_, file.path, scriptLimit);
+    const auto text = readFile(root_, file.path, scriptBytes);
     if (!text || text->find('\0') != std::string::npos) {
       return;
     }
@@ -297,7 +297,7 @@ std::string scan(const host::Root& root) {
   return join(lines, "\n");
 }
 
-std::string settingsOf(const std::vector<Writer>& writers) {
+std::string writtenSettings(const std::vector<Writer>& writers) {
   std::vector<std::string> parts;
   for (const Writer& writer : writers) {
     parts.push_back(writer.setting + " in line " + std::to_string(writer.line));
@@ -340,7 +340,7 @@ std::string remedyFor(const std::vector<Writer>& writers) {
                      (first.path.starts_with("/usr/") || at == 0);
   return (hides ? editing(first.path.substr(1), "etc", first.path.substr(at + library.size()))
                 : "in " + first.path + ", ") +
-         "remove " + settingsOf(writers) + careFor(first.path);
+         "remove " + writtenSettings(writers) + careFor(first.path);
 }
 
 std::vector<std::string> vfCountArguments(const View& view) {
@@ -366,7 +366,7 @@ void checkBootScripts(const View& view, Results& results) {
   for (const auto& [path, found] : files) {
     const std::string& starter = found.front().starter;
     results.failed(path, expected,
-                   settingsOf(found) + (starter.empty() ? "" : "; started by " + starter),
+                   writtenSettings(found) + (starter.empty() ? "" : "; started by " + starter),
                    remedyFor(found));
   }
   const auto arguments = vfCountArguments(view);
