@@ -90,7 +90,6 @@ const CommandEntry boot_commands[] = {
     { OP_TEARDOWN_HCA, teardown_hca },
     { OP_ENABLE_HCA, enable_hca },
     { OP_DISABLE_HCA, enable_hca },
-    { OP_SET_HCA_CAP, command_accept },
     { OP_QUERY_ISSI, query_issi },
     { OP_SET_ISSI, command_accept },
     { OP_SET_DRIVER_VERSION, command_accept },

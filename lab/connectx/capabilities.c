@@ -121,17 +121,30 @@ static void general_link(const Port *port, uint8_t *caps)
     SET(caps, cmd_hca_cap__ipoib_basic_offloads, port->infiniband);
 }
 
+/* As many as all VFs together have by default (mlx5_get_default_msix_vec_count in mlx5/core/pci_irq.c: half of the largest table). */
+static unsigned vectors_of_all_vfs(const Port *port)
+{
+    return port->vfs * port->card->vf_vectors;
+}
+
 /* A PF that is no eswitch manager is one of a BlueField in DPU mode: its Arm cores manage the switch. */
 static void general_function(const Port *port, uint16_t number, uint8_t *caps)
 {
     bool pf = number == 0;
 
-    SET(caps, cmd_hca_cap__max_num_eqs, pf ? port->card->pf_vectors : port->card->vf_vectors);
+    SET(caps, cmd_hca_cap__max_num_eqs, pf ? port->card->pf_vectors : port->vport[number].vectors);
     SET(caps, cmd_hca_cap__vport_group_manager, pf && port->manager);
     SET(caps, cmd_hca_cap__eswitch_manager, pf && !port->infiniband && port->manager);
     SET(caps, cmd_hca_cap__qos, pf && port->qos);
     SET(caps, cmd_hca_cap__log_max_l2_table, pf ? 10 : 0);
     SET(caps, cmd_hca_cap__vhca_id, number + 1);
+    if (pf && port->manager) {
+        SET(caps, cmd_hca_cap__num_total_dynamic_vf_msix, vectors_of_all_vfs(port));
+        SET(caps, cmd_hca_cap__min_dynamic_vf_msix_table_size, FEWEST_VECTORS);
+        SET(caps, cmd_hca_cap__max_dynamic_vf_msix_table_size, VF_TABLE(port));
+    } else if (!pf) {
+        SET(caps, cmd_hca_cap__dynamic_msix_table_size, port->vport[number].vectors);
+    }
 }
 
 static void ethernet_offloads(uint8_t *caps)
@@ -279,7 +292,40 @@ static uint8_t query_hca_cap(Function *function, Command *command)
     }
 }
 
+static unsigned vectors_in_use(const Port *port, uint16_t except)
+{
+    unsigned used = 0;
+
+    for (uint16_t number = 1; number <= port->vfs; number++) {
+        used += number != except && port->vport[number].enabled ? port->vport[number].vectors : 0;
+    }
+    return used;
+}
+
+/* Of another function, the PF's driver sets the size of its MSI-X table (mlx5_set_msix_vec_count). */
+static uint8_t set_hca_cap(Function *function, Command *command)
+{
+    Port *port = function->port;
+    uint16_t number = GET(command->in, set_hca_cap_in__function_id);
+    uint8_t *caps = AT(command->in, set_hca_cap_in__capability);
+    unsigned size = GET(caps, cmd_hca_cap__dynamic_msix_table_size);
+
+    if (!GET(command->in, set_hca_cap_in__other_function) || command->modifier >> 1 != CAP_GENERAL) {
+        return STATUS_OK;
+    }
+    if (function->vport || !port->manager || number < 1 || number > port->vfs || size < FEWEST_VECTORS ||
+        size > VF_TABLE(port)) {
+        return STATUS_BAD_PARAMETER;
+    }
+    if (vectors_in_use(port, number) + size > vectors_of_all_vfs(port)) {
+        return STATUS_LIMIT;
+    }
+    function_set_vectors(port, number, size);
+    return STATUS_OK;
+}
+
 const CommandEntry capability_commands[] = {
+    { OP_SET_HCA_CAP, set_hca_cap },
     { OP_QUERY_HCA_CAP, query_hca_cap },
     { 0, NULL },
 };

@@ -54,6 +54,10 @@ typedef struct CardModel {
     uint32_t ethernet_speeds, best_speed; /* bits of PTYS: enum mlx5e_link_mode in include/linux/mlx5/port.h */
 } CardModel;
 
+/* The largest MSI-X table of a VF is twice the default. */
+#define VF_TABLE(port) (2U * (port)->card->vf_vectors)
+#define FEWEST_VECTORS 2
+
 /* A virtual port of the embedded switch: 0 is the PF, N is VF N-1. */
 typedef struct Vport {
     uint8_t mac[6];
@@ -69,6 +73,7 @@ typedef struct Vport {
     uint8_t admin_state; /* enum mlx5_vport_state's: 0 down, 1 up, 2 as the uplink */
     uint8_t policy;      /* the same for InfiniBand: enum port_state_policy */
     bool enabled;        /* between ENABLE_HCA and DISABLE_HCA */
+    uint16_t vectors;    /* interrupt vectors of a VF: the size of its MSI-X table */
     uint8_t switch_context[LEN_query_esw_vport_context_out__esw_vport_context / 8];
     uint64_t received[COUNTERS], sent[COUNTERS];
     bool frozen; /* the counters stand still */
@@ -326,6 +331,7 @@ DECLARE_INSTANCE_CHECKER(Port, PORT, TYPE_CONNECTX)
 
 /* pci.c */
 Function *function_of_vport(Port *port, uint16_t vport);
+void function_set_vectors(Port *port, uint16_t number, uint16_t size);
 void function_clear(Function *function);
 bool memory_read(Function *function, uint64_t address, void *buffer, uint32_t length);
 bool memory_write(Function *function, uint64_t address, const void *buffer, uint32_t length);

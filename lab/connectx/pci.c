@@ -69,6 +69,25 @@ static bool msix_start(Function *function, unsigned vectors, Error **errp)
     return true;
 }
 
+/* The table in the BAR has its full size; only as much of it as the configuration space shows is used. */
+static void show_vectors(Function *function)
+{
+    uint8_t *flags = function->device.config + MSIX + PCI_MSIX_FLAGS;
+    uint16_t size = function->port->vport[function->vport].vectors;
+
+    pci_set_word(flags, (pci_get_word(flags) & ~PCI_MSIX_FLAGS_QSIZE) | (size - 1));
+}
+
+void function_set_vectors(Port *port, uint16_t number, uint16_t size)
+{
+    Function *function = function_of_vport(port, number);
+
+    port->vport[number].vectors = size;
+    if (function) {
+        show_vectors(function);
+    }
+}
+
 static bool function_init(Function *function, uint64_t bar, unsigned vectors, Error **errp)
 {
     PCIDevice *device = &function->device;
@@ -179,6 +198,7 @@ static void state_init(Port *port)
     for (unsigned number = 0; number <= MAX_VFS; number++) {
         port->vport[number].mtu = 1500;
         port->vport[number].admin_state = 2;
+        port->vport[number].vectors = port->card->vf_vectors;
     }
     port->admin_state = 1;
     port->cable = port->subnet_manager = true;
@@ -278,7 +298,9 @@ static void vf_realize(PCIDevice *device, Error **errp)
 
     function->port = PORT(pcie_sriov_get_pf(device));
     function->vport = pcie_sriov_vf_number(device) + 1;
-    function_init(function, VF_BAR, function->port->card->vf_vectors, errp);
+    if (function_init(function, VF_BAR, VF_TABLE(function->port), errp)) {
+        show_vectors(function);
+    }
 }
 
 static void vf_exit(PCIDevice *device)

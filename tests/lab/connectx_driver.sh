@@ -158,6 +158,27 @@ card 1 subnet-manager up >/dev/null
 expect "the VFs are removed" make_vfs "$ib" 0
 took "the section"
 
+section "interrupt vectors"
+vf=$(vf_of "$pf" 2)
+# vectors: the size of the VF's MSI-X table, from the message control register of the model's capability at 9c
+vectors() { echo $((($(od -An -tu2 -j158 -N2 "/sys/bus/pci/devices/$vf/config") & 0x7ff) + 1)); }
+set_vectors() { bash -c "echo $1 >/sys/bus/pci/devices/$vf/sriov_vf_msix_count"; }
+expect "the PF has vectors for its VFs" test "$(cat "/sys/bus/pci/devices/$pf/sriov_vf_total_msix")" -ge 36
+expect "the VF is bound to mlx5_core" bind_to "$vf" mlx5_core
+expect_equal "it has the default" 12 "$(vectors)"
+refuse "the kernel changes none while a driver is bound" set_vectors 5
+expect "the VF is unbound" bash -c "echo $vf >/sys/bus/pci/devices/$vf/driver/unbind"
+refuse "one vector is too few" set_vectors 1
+refuse "the table has a largest size" set_vectors 25
+expect "5 vectors" set_vectors 5
+expect_equal "the configuration space shows them" 5 "$(vectors)"
+expect "the VF is bound to mlx5_core" bind_to "$vf" mlx5_core
+expect "its driver works with them" wait_until 30 test -d "/sys/bus/pci/devices/$vf/net"
+expect "the VF is unbound" bash -c "echo $vf >/sys/bus/pci/devices/$vf/driver/unbind"
+expect "0 is the default" set_vectors 0
+expect_equal "the configuration space shows it" 12 "$(vectors)"
+took "the section"
+
 section "everything goes"
 expect "the VFs are removed" make_vfs "$pf" 0
 expect "the drivers are unloaded" modprobe -r mlx5_ib ib_ipoib

@@ -1,6 +1,6 @@
 # Where the kernel's mlx5 does not do what its interfaces suggest: attributes of VFs that do not exist yet, InfiniBand without its
 # drivers, a firmware that has failed, switchdev mode, a card that another processor manages. No guest runs.
-# covers: src/host/sriov src/plan/switchdev.* src/plan/choose_vf.* src/model/port_fault.cpp src/doctor/sriov_checks.cpp
+# covers: src/host/sriov src/plan/switchdev.* src/plan/choose_vf.* src/plan/choose_vectors.* src/model/port_fault.cpp src/doctor/sriov_checks.cpp
 # shellcheck shell=bash disable=SC2154
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh
@@ -79,6 +79,41 @@ wait $!
 expect "attach after the probe" vfpass attach a
 expect "detach" vfpass detach a
 expect_equal "the VF has its driver_override again" mlx5_core "$(<"$pci_devices/$vf/driver_override")"
+make_vfs "$pf" 0
+took "the section"
+
+section "interrupt vectors"
+make_vfs "$pf" 2
+vf=$(vf_of "$pf" 1)
+vectors() { vfpass vf list --json | jq ".vfs[] | select(.address == \"$vf\") | .settings.msix_vectors"; }
+expect "the VF is bound to mlx5_core" bind_to "$vf" mlx5_core
+expect_equal "mlx5 gives a VF 12 vectors" 12 "$(vectors)"
+total=$(cat "$pci_devices/$pf/sriov_vf_total_msix")
+mapping a rail0 "$pf" 'index: 1' "msix-vectors: $((total + 1))"
+expect_exit 2 "check refuses more than the PF has" vfpass check a
+expect_said "it names the total" "has $total interrupt vectors for all its VFs together"
+mapping a rail0 "$pf" 'index: 1' 'msix-vectors: 25'
+expect_exit 1 "the firmware has a maximum for one VF" vfpass attach a
+expect_said "the remedy is a smaller number" "use a smaller number"
+expect_equal "the VF has what it had" 12 "$(vectors)"
+expect_equal "and its driver" mlx5_core "$(driver_of "$vf")"
+expect "nothing is leased" no_lease
+mapping a rail0 "$pf" 'index: 1' 'msix-vectors: 5'
+expect "attach" vfpass attach a
+expect_equal "the VF has 5 vectors" 5 "$(vectors)"
+expect_equal "it is bound to vfio-pci" vfio-pci "$(driver_of "$vf")"
+expect "a second attach changes nothing" vfpass plan a
+expect "start" virsh start --paused a
+expect "status reports no drift" vfpass status a
+virsh destroy a >/dev/null
+expect "the lease is reserved" wait_until 30 has_lease reserved
+expect_equal "the VF keeps them between two runs" 5 "$(vectors)"
+mapping a rail0 "$pf" 'index: 1' 'msix-vectors: auto'
+expect "attach with a number for the guest's vCPUs" vfpass attach a
+expect_equal "one per vCPU and one for events" "$(($(virsh vcpucount a --config --current) + 1))" "$(vectors)"
+expect "detach" vfpass detach a
+expect_equal "the VF has the number from before" 12 "$(vectors)"
+expect_equal "and its driver" mlx5_core "$(driver_of "$vf")"
 make_vfs "$pf" 0
 took "the section"
 
