@@ -17,10 +17,6 @@ function(vfpass_stage name)
   endif()
   add_library(vfpass_${name} STATIC ${sources})
   set_target_properties(vfpass_${name} PROPERTIES UNITY_BUILD ${VFPASS_UNITY} UNITY_BUILD_BATCH_SIZE 8)
-  if(VFPASS_UNITY)
-    # A local name that another source of the batch gives a function hides nothing in its own source.
-    target_compile_options(vfpass_${name} PRIVATE -Wno-shadow $<$<CXX_COMPILER_ID:GNU>:-Wshadow=local>)
-  endif()
   target_include_directories(vfpass_${name}
     PUBLIC ${PROJECT_SOURCE_DIR}/include ${CMAKE_CURRENT_SOURCE_DIR}/include
     PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})

@@ -41,7 +41,7 @@ struct Direction {
   bool (*records)(const Step&, const PciAddress&);
 };
 
-constexpr Direction forward{endsForward, recordsForward};
+constexpr Direction inOrder{endsForward, recordsForward};
 constexpr Direction rollback{endsInRollback, recordsInRollback};
 
 bool removesVfs(const Plan& plan, const PciAddress& pf) {
@@ -124,7 +124,7 @@ void checkCreatedVfs(const CreateVfs& created, const Plan& plan, Tools& tools) {
 }
 
 std::vector<Step> findUnusedVfs(const Plan& plan, Tools& tools) {
-  return removals(plan, forward, tools);
+  return removals(plan, inOrder, tools);
 }
 
 void removeUnusedVfs(const Plan& plan, HolderGate& gate, Tools& tools,

@@ -20,7 +20,7 @@ struct KnownName {
 };
 
 // Values of ID and ID_LIKE in os-release(5).
-constexpr std::array known{
+constexpr std::array knownNames{
     KnownName{"debian", Family::debian}, KnownName{"ubuntu", Family::debian},
     KnownName{"rhel", Family::redHat},   KnownName{"fedora", Family::redHat},
     KnownName{"centos", Family::redHat}, KnownName{"suse", Family::suse},
@@ -68,10 +68,10 @@ Family familyOf(const View& view) {
     }
   }
   for (const std::string& name : names) {
-    const auto* found = std::ranges::find_if(known, [&](const KnownName& each) {
+    const auto* found = std::ranges::find_if(knownNames, [&](const KnownName& each) {
       return name == each.id || (each.id == "opensuse" && name.starts_with("opensuse-"));
     });
-    if (found != known.end()) {
+    if (found != knownNames.end()) {
       return found->family;
     }
   }

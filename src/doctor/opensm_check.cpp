@@ -17,7 +17,7 @@ constexpr std::array defaultFiles{"etc/opensm/opensm.conf", "etc/rdma/opensm.con
                                   "var/cache/opensm/opensm.opts"};
 // Several instances have a file each, such as RHEL's `opensm.conf.1` (opensm-launch).
 constexpr std::array instanceFolders{"etc/opensm", "etc/rdma"};
-constexpr std::string_view expected = "virt_enabled 2";
+constexpr std::string_view expectedLine = "virt_enabled 2";
 constexpr std::string_view ofDefault = "default";
 constexpr std::string_view noInstance = "none";
 
@@ -124,12 +124,12 @@ std::string remedyFor(const View& view, const std::string& subject) {
 void judgeFile(const View& view, const std::string& file, bool used, Results& results) {
   const std::string subject = "/" + file;
   const std::string found = settingIn(view, file);
-  if (found == expected) {
-    results.passed(subject, std::string(expected), found);
+  if (found == expectedLine) {
+    results.passed(subject, std::string(expectedLine), found);
   } else if (!found.empty()) {
-    results.failedIfUsed(used, subject, std::string(expected), found, remedyFor(view, subject));
+    results.failedIfUsed(used, subject, std::string(expectedLine), found, remedyFor(view, subject));
   } else {
-    results.failedIfUsed(used, subject, std::string(expected), "not set",
+    results.failedIfUsed(used, subject, std::string(expectedLine), "not set",
                          remedyFor(view, subject) +
                              " (only NVIDIA's OpenSM has this setting, not the distributions')");
   }
@@ -148,11 +148,11 @@ void checkOpenSm(const View& view, Results& results) {
   const std::string elsewhere =
       "on the subnet manager's host: grep virt_enabled /etc/opensm/opensm.conf";
   if (instances == noInstance) {
-    return results.notObservable("", std::string(expected), "OpenSM does not run on this host",
+    return results.notObservable("", std::string(expectedLine), "OpenSM does not run on this host",
                                  elsewhere);
   }
   if (files.empty()) {
-    return results.notObservable("", std::string(expected),
+    return results.notObservable("", std::string(expectedLine),
                                  instances ? "OpenSM runs without a configuration file"
                                            : "no OpenSM configuration on this host",
                                  elsewhere);

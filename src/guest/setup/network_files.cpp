@@ -82,13 +82,13 @@ std::string netplanText(const std::vector<PlacedPort>& ports, const SetupView& v
   return std::string(out.c_str(), out.size()) + "\n";
 }
 
-constexpr const char* reason = "addresses and MTU that persist across reboots";
+constexpr const char* persistence = "addresses and MTU that persist across reboots";
 
 bool isVersion6(const std::string& address) { return address.find(':') != std::string::npos; }
 
 WantedFile netplan(const std::vector<PlacedPort>& ports, const SetupView& view) {
   // netplan warns about files that others can read.
-  return {netplanFile, writtenBy + netplanText(ports, view), 0600, reason};
+  return {netplanFile, writtenBy + netplanText(ports, view), 0600, persistence};
 }
 
 // Deterministic for a domain and entry, so that a second run changes nothing (RFC 9562, version 8).
@@ -134,7 +134,7 @@ WantedFile connection(const PlacedPort& port, const Uuid& domain) {
   text << addressSections(network.address);
   // NetworkManager ignores connection files that others can read or write.
   return {std::string(connectionFolder) + "/vfpass-" + port.wanted.entry + ".nmconnection",
-          text.str(), 0600, reason};
+          text.str(), 0600, persistence};
 }
 
 WantedFile networkdFile(const PlacedPort& port) {
@@ -156,7 +156,7 @@ WantedFile networkdFile(const PlacedPort& port) {
     text << "Address=" << *network.address << '\n';
   }
   return {std::string(networkdFolder) + "/10-vfpass-" + port.wanted.entry + ".network", text.str(),
-          0644, reason};
+          0644, persistence};
 }
 
 // Uses the interface's name. A pattern such as mac/ADDRESS matches nothing until the driver
@@ -189,7 +189,7 @@ WantedFile interfaces(const std::vector<PlacedPort>& ports) {
   for (const PlacedPort& port : ports) {
     text += interfacesStanza(port);
   }
-  return {interfacesFile, text, 0644, reason};
+  return {interfacesFile, text, 0644, persistence};
 }
 
 constexpr const char* bootScript = R"sh([ -n "$1" ] || set -- /etc/vfpass/guest-network.conf
@@ -244,7 +244,7 @@ std::vector<WantedFile> plain(const std::vector<PlacedPort>& ports) {
                 " " + network.address.value_or("-") + (network.name ? " " + *network.name : "") +
                 "\n";
   }
-  return {{plainSettings, settings, 0644, reason},
+  return {{plainSettings, settings, 0644, persistence},
           {plainScript, std::string("#!/bin/sh\n") + writtenBy + bootScript, 0755,
            "applies guest-network.conf"},
           {plainUnit, std::string(writtenBy) + bootUnit, 0644, "runs guest-network.sh at boot"}};
