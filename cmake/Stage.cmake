@@ -16,7 +16,7 @@ function(vfpass_stage name)
     return()
   endif()
   add_library(vfpass_${name} STATIC ${sources})
-  set_target_properties(vfpass_${name} PROPERTIES UNITY_BUILD ${VFPASS_UNITY} UNITY_BUILD_BATCH_SIZE 8)
+  set_target_properties(vfpass_${name} PROPERTIES UNITY_BUILD "${VFPASS_UNITY}" UNITY_BUILD_BATCH_SIZE 8)
   target_include_directories(vfpass_${name}
     PUBLIC ${PROJECT_SOURCE_DIR}/include ${CMAKE_CURRENT_SOURCE_DIR}/include
     PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})

@@ -112,7 +112,8 @@ process_gone() {
 restart_libvirt() {
     stop_libvirtd || return
     "$libvirt_daemon" -d || return
-    wait_until "${LIBVIRT_DEADLINE:-60}" virsh list
+    # An attempt of its own limit, so that a daemon that answers late counts as one that does not.
+    wait_until "${LIBVIRT_DEADLINE:-60}" timeout "${LIBVIRT_DEADLINE:-60}" virsh list
 }
 
 # reload_libvirt: SIGHUP, as "systemctl reload libvirtd" sends it.

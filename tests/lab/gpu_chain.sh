@@ -30,15 +30,41 @@ expect "virsh start" virsh start train0
 expect "the guest's agent answers" wait_for_agent train0 900
 expect_contains "its RDMA device is up" uverbs0 rdma_up train0 10.99.0.1
 
-section "verify and the probe"
-document=$(vfpass verify train0 --json --bytes 64 --iterations 20000 --no-tools --relaxed-ordering off 2>/tmp/verify.log)
+section "verify: every byte through the NIC to and from the GPU's memory"
+verify() { vfpass verify train0 --json --bytes 64 --iterations 20000 --no-tools --relaxed-ordering off 2>/tmp/verify.log; }
+# all_data RESULT: each of the four paths of data has a finding, and all findings have this result.
+all_data() {
+    expect_equal "each path of data: $1" "data-gpu $1, data-gpu-to-host $1, data-host $1, data-host-to-gpu $1" \
+        "$(member '[.findings[] | select(.key | startswith("data-")) | "\(.key) \(.result)"] | unique | join(", ")')"
+}
+document=$(verify)
 seen gpu-driver passed found
 seen gpu-bar passed "64 MiB"
 seen gpu-path passed DMA-BUF
 seen gpu-distance passed "PIX to GPU gpu0"
+all_data passed
+expect_contains "the card registered the GPU's memory" "via dma-buf" finding data-gpu seen
+jq -c '.findings[] | select(.key | startswith("data-")) | [.key, .result, .seen]' <<<"$document"
+
+section "the probe by itself"
 guest_shell train0 "/var/lib/vfpass-probe/vfpass-probe-* gpu-selftest --bytes 8M --rounds 1" >/tmp/said.json
 expect_equal "memory is filled and checked at every alignment" true "$(jq .passed /tmp/said.json)"
 expect_equal "it is exported as DMA-BUF" true "$(jq .dma_buf.exported /tmp/said.json)"
 expect_equal "the GPU's name says what it is" "Stand-in GPU of the lab, no NVIDIA hardware" "$(jq -r .gpu /tmp/said.json)"
-jq -c '.findings[] | select(.key | startswith("data-")) | [.key, .result, .seen]' <<<"$document"
+
+section "a GPU whose memory returns another byte"
+expect "the host poisons a byte" sh /vfpass/lab/connectx/control "$gpu" poison 20
+document=$(verify)
+expect_equal "verify fails" failed "$(member .result)"
+expect_equal "a path through the GPU fails" true \
+    "$(member '[.findings[] | select(.key | startswith("data-gpu")) | .result == "failed"] | any')"
+jq -c '.findings[] | select(.result == "failed") | [.key, .seen, .remedy]' <<<"$document"
+expect "the host removes the poison" sh /vfpass/lab/connectx/control "$gpu" poison off
+document=$(verify)
+all_data passed
+
+section "the devices go back"
+expect "the guest stops" virsh --quiet destroy train0
+expect "detach" vfpass detach train0
+expect "nothing is left" vfpass recover
 finish

@@ -11,7 +11,7 @@
 namespace vfpass::probe {
 namespace {
 
-constexpr const char* file = "/etc/nccl.conf";
+constexpr const char* configuration = "/etc/nccl.conf";
 constexpr std::size_t longestConfiguration = std::size_t{64} << 10U;
 
 /// NCCL (src/misc/param.cc) reads a number as strtoll() with base 0 does, ignores what follows it,
@@ -39,8 +39,8 @@ std::optional<long long> gidIndexIn(const std::string& content) {
 }  // namespace
 
 nlohmann::json readNcclSettings(const SysfsReader& sysfs) {
-  const auto index = gidIndexIn(sysfs.bytes(file, longestConfiguration));
-  return {{"found", sysfs.exists(file)},
+  const auto index = gidIndexIn(sysfs.bytes(configuration, longestConfiguration));
+  return {{"found", sysfs.exists(configuration)},
           {"gid_index", index ? nlohmann::json(*index) : nlohmann::json(nullptr)}};
 }
 
