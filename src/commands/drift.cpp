@@ -16,14 +16,20 @@ bool isObservable(const VfSettings& seen, Attribute attribute) {
 }
 
 std::vector<std::string> attributeDrift(const Lease& lease, const VirtualFunction& vf) {
+  const std::string name = shellArgument(lease.domainName);
+  // What the kernel changes only without a driver, it does not change under a running guest.
+  const VfSettings settings = acceptedSettings(lease);
+  const auto unbound = changing(settings, Change::unbound);
   std::vector<std::string> drift;
-  for (const Attribute attribute : differingAttributes(acceptedSettings(lease), vf.settings)) {
+  for (const Attribute attribute : differingAttributes(settings, vf.settings)) {
     // An unobservable attribute is not drift: GUIDs that were not set over netlink read as empty.
     if (isObservable(vf.settings, attribute)) {
+      const std::string remedy = std::ranges::find(unbound, attribute) == unbound.end()
+                                     ? "run `vfpass attach " + name + "` to set it again"
+                                     : "shut " + name + " down, then start it again, to set it";
       drift.push_back("kernel: " + std::string(toString(attribute)) + " is " +
                       describe(vf.settings, attribute) + ", attach set " +
-                      describe(vfOf(lease).settings, attribute) + "; run `vfpass attach " +
-                      shellArgument(lease.domainName) + "` to set it again");
+                      describe(vfOf(lease).settings, attribute) + "; " + remedy);
     }
   }
   return drift;
@@ -99,9 +105,10 @@ bool isNeutral(const VfSettings& seen, Attribute attribute, bool infiniband) {
 }
 
 // A VF has the lease's values after attach and neutral ones after a stop: one of the lease's own
-// shows that it was not stopped since.
+// shows that it was not stopped since. Attributes that a stop does not touch show nothing.
 bool hasValueOfLease(const VfSettings& wanted, const VfSettings& seen, bool infiniband) {
-  return std::ranges::any_of(differingAttributes(wanted, {}), [&](Attribute attribute) {
+  const VfSettings kept = keptSettings(wanted);
+  return std::ranges::any_of(differingAttributes(wanted, kept), [&](Attribute attribute) {
     return only(wanted, {attribute}) == only(seen, {attribute}) &&
            !isNeutral(seen, attribute, infiniband);
   });

@@ -143,9 +143,6 @@ void Distribution::giveAutomatic(const Request& request, std::size_t sharing,
                                  std::vector<std::string>& notes,
                                  std::vector<Objection>& objections) {
   const unsigned wanted = std::clamp(input_.vcpus + 1, fewestVectors, mostVectors);
-  if (const auto kept = keptByGuest(request)) {
-    return give(request, *kept);
-  }
   const unsigned share = left_ ? *left_ / static_cast<unsigned>(sharing) : wanted;
   if (share < fewestVectors) {
     objections.push_back({vectorsSubject(*request.entry) + " sets msix-vectors: auto, but PF " +
@@ -181,18 +178,24 @@ void Distribution::run(std::vector<std::string>& notes, std::vector<Objection>& 
   if (pf_.totalVfVectors == 0U) {
     return refuseAll(notes, objections);
   }
-  auto sharing = static_cast<std::size_t>(std::ranges::count_if(
-      requests_, [](const Request& request) { return isAutomatic(*request.entry); }));
+  // What a running guest keeps is not there to be shared.
+  std::vector<Request> stated;
+  std::vector<Request> automatic;
   for (const Request& request : requests_) {
     recordOriginal(request);
-    if (!isAutomatic(*request.entry)) {
-      giveStated(request, objections);
+    const auto kept = keptByGuest(request);
+    if (kept && (isAutomatic(*request.entry) || *kept == request.entry->settings.msixVectors)) {
+      give(request, *kept);
+    } else {
+      (isAutomatic(*request.entry) ? automatic : stated).push_back(request);
     }
   }
-  for (const Request& request : requests_) {
-    if (isAutomatic(*request.entry)) {
-      giveAutomatic(request, sharing--, notes, objections);
-    }
+  for (const Request& request : stated) {
+    giveStated(request, objections);
+  }
+  auto sharing = automatic.size();
+  for (const Request& request : automatic) {
+    giveAutomatic(request, sharing--, notes, objections);
   }
 }
 

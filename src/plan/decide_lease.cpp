@@ -149,7 +149,8 @@ void fitMode(const MappedVf& entry, const PhysicalFunction& pf, LeasedVf& vf,
   vf.refused = lackingAttributes(pf);
   vf.settings = without(vf.settings, vf.refused);
   if (pf.reportsNoVfs && !vf.infiniband) {
-    const auto all = differingAttributes(vf.settings, {});
+    // Those that are set through sysfs need no netlink.
+    const auto all = differingAttributes(vf.settings, keptSettings(vf.settings));
     vf.refused.insert(all.begin(), all.end());
   }
 }

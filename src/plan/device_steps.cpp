@@ -123,16 +123,23 @@ VirtualFunction Reprobe::between(VirtualFunction vf) const {
 
 namespace {
 
-// Why the VF is unbound before a change to `wanted`; empty: it is not.
+std::string unboundReason(Attribute attribute) {
+  return "the kernel changes " + std::string(toString(attribute)) +
+         " only while no driver is bound";
+}
+
+// Why the VF is unbound before a change to `wanted`; empty: it is not. A value that cannot be read
+// is no reason: it may be the wanted one.
 std::string reasonToUnbind(const Lease& lease, const VirtualFunction& vf,
                            const VfSettings& wanted) {
   const auto differing = [&](Change change) {
     return differingAttributes(only(wanted, changing(wanted, change)), vf.settings);
   };
-  const auto unbound = differing(Change::unbound);
+  auto unbound = differing(Change::unbound);
+  std::erase_if(
+      unbound, [&](Attribute attribute) { return only(vf.settings, {attribute}) == VfSettings{}; });
   if (!vf.driver.empty() && !unbound.empty()) {
-    return "the kernel changes " + std::string(toString(unbound.front())) +
-           " only while no driver is bound";
+    return unboundReason(unbound.front());
   }
   const bool onHostDriver = !vf.driver.empty() && vf.driver != "vfio-pci";
   return lease.managed && vfOf(lease).infiniband && onHostDriver &&
@@ -141,10 +148,7 @@ std::string reasonToUnbind(const Lease& lease, const VirtualFunction& vf,
              : "";
 }
 
-}  // namespace
-
-Reprobe reprobeAround(const Lease& lease, const VirtualFunction& vf, const VfSettings& wanted) {
-  const std::string reason = reasonToUnbind(lease, vf, wanted);
+Reprobe unbindAround(const Lease& lease, const VirtualFunction& vf, const std::string& reason) {
   if (reason.empty()) {
     return {};
   }
@@ -159,12 +163,19 @@ Reprobe reprobeAround(const Lease& lease, const VirtualFunction& vf, const VfSet
   return reprobe;
 }
 
+}  // namespace
+
+Reprobe reprobeAround(const Lease& lease, const VirtualFunction& vf, const VfSettings& wanted) {
+  return unbindAround(lease, vf, reasonToUnbind(lease, vf, wanted));
+}
+
 Reprobe reprobeNew(const Lease& lease, const PhysicalFunction& pf) {
   VirtualFunction vf;
   vf.address = lease.device;
   vf.driver = pf.driver;
-  Reprobe reprobe = reprobeAround(
-      lease, vf, only(vfOf(lease).settings, changing(vfOf(lease).settings, Change::unbound)));
+  const auto unbound = changing(vfOf(lease).settings, Change::unbound);
+  const bool unbinds = !vf.driver.empty() && !unbound.empty();
+  Reprobe reprobe = unbindAround(lease, vf, unbinds ? unboundReason(unbound.front()) : "");
   for (Step& step : reprobe.before) {
     step.undo = {};  // the VF is removed
     step.disrupts = false;

@@ -19,13 +19,17 @@ bool isKept(const Lease& lease, const std::vector<Lease>& wanted) {
 }
 
 // Between two runs a VF holds neutral values, so that only a running guest's settings can drift.
-// Values that the driver does not report are not compared.
+// Values that the driver does not report are not compared, nor those that the kernel changes only
+// while no driver is bound: they are set at the next start.
 bool hasDrifted(const AttachInput& input, const Lease& lease) {
   const VirtualFunction* vf = findVf(input.inventory, lease);
   if (!input.scope.live || !input.plugged.contains(lease.entry) || vf == nullptr) {
     return false;
   }
-  const auto differing = differingAttributes(settingsToApply(lease), vf->settings);
+  const VfSettings wanted = settingsToApply(lease);
+  const auto unbound = changing(wanted, Change::unbound);
+  const auto differing =
+      differingAttributes(without(wanted, {unbound.begin(), unbound.end()}), vf->settings);
   return std::ranges::any_of(differing, [&](Attribute attribute) {
     return only(vf->settings, {attribute}) != VfSettings{};
   });

@@ -79,8 +79,16 @@ void addCreations(const AttachInput& input, const LeaseChanges& changes, std::ve
   }
 }
 
+// Its driver must stay bound: unbinding waits until QEMU closes the device.
+bool isInGuest(const AttachInput& input, const Lease& lease) {
+  return input.active && input.plugged.contains(lease.entry);
+}
+
 // Around a change of the target's values, on a VF that exists or that this plan creates.
 Reprobe reprobeFor(const AttachInput& input, const Lease& target) {
+  if (isInGuest(input, target)) {
+    return {};
+  }
   if (const VirtualFunction* vf = findVf(input.inventory, target)) {
     return reprobeAround(target, *vf, settingsToApply(target));
   }
@@ -95,7 +103,12 @@ Lease targetOf(const AttachInput& input, const Lease& lease) {
   const Lease* earlier = earlierLease(input, lease.entry);
   // A running guest keeps what the lease does not state.
   const bool plugged = input.scope.live && input.plugged.contains(lease.entry);
-  const Lease kept = earlier == nullptr ? lease : withoutEarlierSettings(*earlier, lease);
+  Lease kept = earlier == nullptr ? lease : withoutEarlierSettings(*earlier, lease);
+  if (isVf(lease) && isInGuest(input, lease)) {
+    VfSettings& settings = vfOf(kept).settings;
+    const auto unbound = changing(settings, Change::unbound);
+    settings = without(settings, {unbound.begin(), unbound.end()});
+  }
   return plugged ? kept : withoutLeftOvers(kept, vf == nullptr ? VfSettings{} : vf->settings);
 }
 

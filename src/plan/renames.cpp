@@ -31,7 +31,8 @@ bool hasSettingsOf(const MappedVf& entry, const LeasedVf& vf) {
   const auto left = differingAttributes(vf.settings, entry.settings);
   differing.insert(differing.end(), left.begin(), left.end());
   std::erase_if(differing, [&](Attribute attribute) {
-    const bool automatic = (attribute == Attribute::mac && !entry.settings.mac && !entry.macKept) ||
+    const bool automatic = entry.automatic.contains(attribute) ||
+                           (attribute == Attribute::mac && !entry.settings.mac && !entry.macKept) ||
                            (attribute == Attribute::nodeGuid && !entry.settings.nodeGuid) ||
                            (attribute == Attribute::portGuid && !entry.settings.portGuid);
     return automatic || vf.refused.contains(attribute) || !existsOn(attribute, vf.infiniband);

@@ -99,7 +99,8 @@ bool isPermission(int error) { return error == EPERM || error == EACCES; }
 
 // The driver does not know the attribute or the value. Any other error, such as those of mlx5's
 // firmware commands (cmd_status_to_err: EIO, EBUSY, EAGAIN, ENOMEM; ETIMEDOUT), is a failure. Too
-// few interrupt vectors are none: other VFs have them (mlx5_set_msix_vec_count: EOVERFLOW).
+// few interrupt vectors are none: other VFs have them, or the card allows fewer for one VF
+// (mlx5_set_msix_vec_count: EOVERFLOW).
 bool isRefusal(Attribute attribute, int error) {
   const bool tooFew = error == EOVERFLOW || error == ENOMEM || error == EAGAIN || error == ENOSPC;
   return isPermission(error) || error == EOPNOTSUPP || error == EPROTONOSUPPORT ||
@@ -119,6 +120,12 @@ constexpr const char* boundRemedy =
     "a driver is bound to the VF, and the kernel changes its interrupt vectors only without one: "
     "unbind it (a udev rule or driverctl may have bound it), then repeat the command";
 
+// max_dynamic_vf_msix_table_size (mlx5_set_msix_vec_count in mlx5/core/pci_irq.c).
+constexpr const char* tooManyRemedy =
+    "this is more than the card allows for one VF (a limit that sysfs does not show, below the "
+    "number for all VFs together in sriov_vf_total_msix): set `msix-vectors` to a smaller number "
+    "in the mapping";
+
 std::string attributeRemedy(Attribute attribute) {
   const std::string name(toString(attribute));
   switch (attribute) {
@@ -130,8 +137,8 @@ std::string attributeRemedy(Attribute attribute) {
       return "use a unicast address, and check that the PF's driver lets the host set it (on "
              "InfiniBand it does not: omit `mac`)";
     case Attribute::msixVectors:
-      return "use a smaller number or `msix-vectors: auto`, give other VFs of the PF fewer, or "
-             "remove `msix-vectors` from the mapping";
+      return "set `msix-vectors` to a smaller number, give other VFs of the PF fewer, or remove "
+             "`msix-vectors` from the mapping";
     default:
       return "if the VM does not need " + name +
              ", list the attributes that it needs under `required:` in the mapping (without a list "
@@ -210,7 +217,17 @@ void Configuration::sendByVf() {
   for (Item& item : items_) {
     byVf[item.index].push_back(&item);
   }
+  // The VFs share the vectors of the PF: those that give some back come first.
+  std::vector<Items> ordered;
   for (const auto& [index, all] : byVf) {
+    ordered.push_back(all);
+  }
+  std::ranges::stable_partition(ordered, [&](const Items& items) {
+    return std::ranges::any_of(items, [&](const Item* item) {
+      return item->wanted.msixVectors && before(*item).msixVectors > item->wanted.msixVectors;
+    });
+  });
+  for (const Items& all : ordered) {
     const Items items = withoutUnsupported(all);
     const bool answered = byVf.size() == 1;  // by the message that was just refused
     if (items.empty()) {
@@ -265,6 +282,8 @@ void Configuration::sendOneByOne(const Items& items) {
       refuse(*item, reasonOf(answer), names_.deniedRemedy);
     } else if (item->attribute == Attribute::msixVectors && answer.error == EBUSY) {
       refuse(*item, reasonOf(answer), boundRemedy);
+    } else if (item->attribute == Attribute::msixVectors && answer.error == EOVERFLOW) {
+      refuse(*item, reasonOf(answer), tooManyRemedy);
     } else {
       refuse(*item, reasonOf(answer),
              item->failed ? failedRemedy : attributeRemedy(item->attribute));

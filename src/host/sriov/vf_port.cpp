@@ -125,7 +125,8 @@ VfTable VectorPort::read() {
   return table;
 }
 
-// The other attributes first, because a message has those of all VFs.
+// The other attributes first, because a message has those of all VFs. The VFs share the vectors of
+// the PF: those that give some back come before those that get more.
 Acknowledgement VectorPort::set(const std::vector<VfRequest>& requests) {
   std::vector<VfRequest> others;
   for (VfRequest request : requests) {
@@ -136,7 +137,13 @@ Acknowledgement VectorPort::set(const std::vector<VfRequest>& requests) {
   }
   Acknowledgement answer = others.empty() ? Acknowledgement{} : others_.set(others);
   const auto links = readVfLinks(Folder(root_, functionPath(pf_)));
-  for (const VfRequest& request : requests) {
+  std::vector<VfRequest> ordered = requests;
+  std::ranges::stable_partition(ordered, [&](const VfRequest& request) {
+    const auto link = std::ranges::find(links, request.index, &VfLink::index);
+    return link != links.end() && request.settings.msixVectors &&
+           readVectors(Folder(root_, functionPath(link->address))) > request.settings.msixVectors;
+  });
+  for (const VfRequest& request : ordered) {
     const auto link = std::ranges::find(links, request.index, &VfLink::index);
     if (answer.error == 0 && request.settings.msixVectors) {
       answer = link == links.end() ? Acknowledgement{ENODEV, "no such VF"}

@@ -107,6 +107,25 @@ TEST(AttributeDrift, LeavesOutWhatTheDriverRefused) {
   EXPECT_THAT(unobservedAttributes(lease, inventory, "boot"), IsEmpty());
 }
 
+TEST(AttributeDrift, OfVectorsNeedsAStop) {
+  Lease lease;
+  lease.domainName = "train0";
+  lease.state = LeaseState::running;
+  lease.bootId = "boot";
+  vfOf(lease).settings.msixVectors = 16;
+  PhysicalFunction pf;
+  pf.driver = "mlx5_core";
+  pf.netdevs = {{"ens1f0np0"}};
+  pf.vfs.resize(1);
+  pf.vfs[0].driver = "vfio-pci";
+  pf.vfs[0].settings.msixVectors = 8;
+  Inventory inventory;
+  inventory.pfs = {pf};
+  EXPECT_THAT(kernelDrift(lease, inventory, "boot", true),
+              ElementsAre("kernel: msix-vectors is 8, attach set 16; shut train0 down, then start "
+                          "it again, to set it"));
+}
+
 class AttributesToSetTest : public testing::Test {
  protected:
   AttributesToSetTest() {
@@ -142,6 +161,16 @@ TEST_F(AttributesToSetTest, NeutralValuesAfterAStopAreExpected) {
   EXPECT_THAT(toSet(), IsEmpty());
   seen().vlan = Vlan{5, 0, VlanProtocol::dot1q};
   EXPECT_THAT(toSet(), ElementsAre(HasSubstr("instead of 5")));
+}
+
+// A stop leaves the vectors alone.
+TEST_F(AttributesToSetTest, KeptVectorsDoNotShowThatTheGuestWasNotStopped) {
+  vfOf(lease).settings.msixVectors = 16;
+  seen() = neutralSettings(false);
+  seen().msixVectors = 16;
+  EXPECT_THAT(toSet(), IsEmpty());
+  seen().msixVectors = 8;
+  EXPECT_THAT(toSet(), ElementsAre("msix-vectors 16 instead of 8"));
 }
 
 TEST_F(AttributesToSetTest, OnlyOfStoppedGuestsSinceTheBoot) {

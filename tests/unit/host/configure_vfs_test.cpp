@@ -391,6 +391,31 @@ TEST_F(ConfigureVfsTest, TooFewVectorsAreARefusal) {
   }
 }
 
+// The number may be that of `auto`.
+TEST_F(ConfigureVfsTest, NamesTheLimitOfOneVf) {
+  driver_.table[1].msixVectors = 12;
+  driver_.refusals = {{{1, Attribute::msixVectors}, EOVERFLOW}};
+  wanted_ = {};
+  wanted_.msixVectors = 65;
+  failure({Attribute::msixVectors});
+  EXPECT_THAT(remedy_, AllOf(HasSubstr("more than the card allows for one VF"),
+                             HasSubstr("smaller number"), testing::Not(HasSubstr("auto"))));
+}
+
+TEST_F(ConfigureVfsTest, FirstShrinksThenGrows) {
+  VfSettings more;
+  more.msixVectors = 10;
+  VfSettings fewer;
+  fewer.msixVectors = 2;
+  driver_.table[0].msixVectors = 2;
+  driver_.table[2].msixVectors = 10;
+  driver_.refusals = {{{0, Attribute::msixVectors}, ENOMEM}};
+  configureVfs(driver_, {{0, more, {}}, {2, fewer, {}}}, names_, deadline_);
+  ASSERT_GE(driver_.sent.size(), 3U);
+  EXPECT_EQ(driver_.sent[1], (std::vector<VfRequest>{{2, fewer}}));
+  EXPECT_EQ(driver_.sent[2], (std::vector<VfRequest>{{0, more}}));
+}
+
 TEST_F(ConfigureVfsTest, AssumesUnobservableAttributesAreApplied) {
   driver_.blind = true;
   wanted_ = {};

@@ -108,6 +108,13 @@ TEST_F(VectorPortTest, ReportsWhatTheKernelRefuses) {
   EXPECT_EQ(port_.set({request(0, 5)}).error, EOPNOTSUPP);
 }
 
+// All VFs share the vectors of the PF.
+TEST_F(VectorPortTest, FirstShrinksThenGrows) {
+  tree_.remove(tree_.folderOf("0000:01:00.1") + "/sriov_vf_msix_count");
+  EXPECT_EQ(port_.set({request(0, 500), request(1, 11)}).error, EOPNOTSUPP);
+  EXPECT_EQ(tree_.content(tree_.folderOf(tree_.vf(1)) + "/sriov_vf_msix_count"), "11");
+}
+
 TEST_F(VectorPortTest, StopsAfterARefusalOfNetlink) {
   netlink_.error = EINVAL;
   VfRequest both = request(0, 5);

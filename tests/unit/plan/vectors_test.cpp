@@ -212,6 +212,84 @@ TEST_F(VectorsTest, DoNotChangeUnderARunningGuest) {
   EXPECT_THAT(objection().message, HasSubstr("in use by the running guest"));
 }
 
+// QEMU has the VF open: unbinding vfio-pci would wait for it.
+TEST_F(VectorsTest, NeedNoUnbindingUnderARunningGuest) {
+  auto first = decide();
+  ASSERT_EQ(first.leases.size(), 1U);
+  input.leases = input.liveLeases = first.leases;
+  input.leases[0].state = LeaseState::running;
+  input.active = true;
+  input.scope = {true, true};
+  input.xmlCurrent = true;
+  input.plugged = {"rail0"};
+  pf().vfs[0].settings = settingsOf(first.leases[0]);
+  pf().vfs[0].driver = "vfio-pci";
+  for (const auto seen : {std::optional<std::uint16_t>(9), std::optional<std::uint16_t>()}) {
+    pf().vfs[0].settings.msixVectors = seen;
+    input.mapping.vfs[0].settings.rate.reset();
+    EXPECT_THAT(steps(), IsEmpty()) << "no drift that attach could repair";
+    input.mapping.vfs[0].settings.rate = Rate{0, 1000};
+    const auto decision = decide();
+    EXPECT_THAT(decision.objections, IsEmpty());
+    unsigned configurations = 0;
+    for (const Step& step : decision.plan.steps) {
+      EXPECT_FALSE(std::holds_alternative<BindDriver>(step.action)) << describe(step.action);
+      if (const auto* configure = std::get_if<ConfigureVfs>(&step.action)) {
+        ++configurations;
+        EXPECT_EQ(configure->vfs.at(0).settings.rate, (Rate{0, 1000}));
+        EXPECT_EQ(configure->vfs.at(0).settings.msixVectors, std::nullopt);
+      }
+    }
+    EXPECT_EQ(configurations, 1U);
+  }
+}
+
+TEST_F(VectorsTest, NeedNoUnbindingIfTheyCannotBeRead) {
+  pf().vfs[0].settings.msixVectors.reset();
+  EXPECT_EQ(steps().size(), 4U);
+}
+
+// 36 in total, of which the two other VFs have 16.
+TEST_F(VectorsTest, AutomaticDoesNotShareWhatARunningGuestKeeps) {
+  pf().totalVfVectors = 44;
+  input.vcpus = 15;
+  input.mapping.vfs = {entry("b", std::nullopt)};
+  input.leases = decide().leases;
+  ASSERT_EQ(settingsOf(input.leases.at(0)).msixVectors, 16);
+  pf().totalVfVectors = 36;
+  pf().vfs[0].settings.msixVectors = 16;
+  pf().vfs[0].driver = "vfio-pci";
+  input.active = true;
+  input.scope = {true, true};
+  input.plugged = {"b"};
+  input.mapping.vfs = {entry("a", std::nullopt), entry("b", std::nullopt)};
+  EXPECT_THAT(chosen(), ElementsAre(4, 16));
+}
+
+TEST_F(VectorsTest, RenamedEntriesWithAutoKeepTheirVfs) {
+  const auto limited = [](const std::string& name, unsigned rate) {
+    MappedVf vf = entry(name, std::nullopt);
+    vf.settings.rate = Rate{0, rate};
+    return vf;
+  };
+  input.mapping.vfs = {limited("rail0", 100), limited("rail1", 200)};
+  input.leases = decide().leases;
+  input.mapping.vfs = {limited("second", 200), limited("first", 100)};
+  const auto leases = decide().leases;
+  ASSERT_EQ(leases.size(), 2U);
+  EXPECT_EQ(vfOf(leases[0]).index, 1U);
+  EXPECT_EQ(vfOf(leases[1]).index, 0U);
+}
+
+TEST_F(VectorsTest, NeedNoNetlink) {
+  pf().reportsNoVfs = true;
+  input.mapping.vfs[0].settings.trust = true;
+  const auto decision = decide();
+  ASSERT_EQ(decision.leases.size(), 1U);
+  EXPECT_TRUE(vfOf(decision.leases[0]).refused.contains(Attribute::trust));
+  EXPECT_FALSE(vfOf(decision.leases[0]).refused.contains(Attribute::msixVectors));
+}
+
 TEST_F(VectorsTest, OriginalIsRecordedOnlyIfTheLeaseSetsThem) {
   EXPECT_EQ(decide().leases.at(0).original.settings.msixVectors, 8);
   input.mapping.vfs = {entry("rail0", std::nullopt)};
