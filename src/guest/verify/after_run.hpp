@@ -19,7 +19,8 @@ struct UsedPort {
 
 /// What the guest reports after the run (`vfpass-probe errors`); only counters and log are set.
 /// nullopt: an older probe, or a guest that no longer answers. Takes deadlines::errorCounters at
-/// most, also past the agent's own deadline. Throws Cancelled.
+/// most, also past the agent's own deadline; if libvirt returns no reply, deadlines::agentSync and
+/// the clean-up in the guest (deadlines::agentCleanup) more. Throws Cancelled.
 std::optional<GuestView> readErrors(agent::Agent& agent, const agent::PlacedProbe& probe);
 
 /// `rdma-errors` of each port. Pure.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <tuple>
 
 #include "judge_device.hpp"
@@ -14,6 +15,12 @@ namespace {
 bool sameFunction(const std::string& one, const std::string& other) {
   const auto address = parsePciAddress(one);
   return address && address == parsePciAddress(other);
+}
+
+// A software device is on a network device.
+std::string functionOf(const GuestRdmaDevice& device, const GuestView& view) {
+  const auto parent = std::ranges::find(view.netdevs, device.parent, &GuestNetdev::name);
+  return device.pci.empty() && parent != view.netdevs.end() ? parent->pci : device.pci;
 }
 
 constexpr std::array<std::string_view, 5> nearestFirst{"PIX", "PXB", "PHB", "NODE", "SYS"};
@@ -122,19 +129,20 @@ GuestView viewOfLeased(GuestView view, const std::vector<Lease>& vfs,
       ownGpus.push_back(*own);
     }
   }
+  bool anyVf = false;
   std::vector<GuestRdmaDevice> ownDevices;
   for (const Lease& each : vfs) {
-    const auto port = judgeDevice(each, view).port;
-    const auto device =
-        std::ranges::find(view.rdmaDevices, port ? port->device : "", &GuestRdmaDevice::name);
-    if (device != view.rdmaDevices.end()) {
-      ownDevices.push_back(*device);
-    }
+    // Also of a VF that is down.
+    const std::string vf = judgeDevice(each, view).function;
+    anyVf = anyVf || !vf.empty();
+    std::ranges::copy_if(
+        view.rdmaDevices, std::back_inserter(ownDevices),
+        [&](const GuestRdmaDevice& device) { return sameFunction(functionOf(device, view), vf); });
   }
   if (!gpus.empty()) {
     view.gpus = std::move(ownGpus);
   }
-  if (!ownDevices.empty()) {
+  if (anyVf) {
     view.rdmaDevices = std::move(ownDevices);
   }
   return view;
@@ -254,6 +262,18 @@ std::vector<TestedGpu> gpusOf(const std::string& vf, const std::string& nic, con
     }
   }
   return gpus;
+}
+
+void skipUnusableGpus(const GuestView& view, const std::vector<std::size_t>& assigned,
+                      GpuCoverage& coverage) {
+  for (const std::size_t each : assigned) {
+    const LeasedGpu& leased = coverage.leased()[each];
+    if (gpuAtPlaceOf(view, leased) == nullptr) {
+      coverage.explained(leased.entry, findLeasedGpu(view, leased, "", "").problem);
+    } else {
+      coverage.skipped(leased.entry, "the guest cannot use GPU memory for RDMA");
+    }
+  }
 }
 
 bool testsGpus(GpuTest test, const std::vector<LeasedGpu>& gpus) {

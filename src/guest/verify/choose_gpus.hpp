@@ -49,8 +49,8 @@ FoundGpu findLeasedGpu(const GuestView& view, const LeasedGpu& gpu, const std::s
 const GuestGpu* gpuAtPlaceOf(const GuestView& view, const LeasedGpu& gpu);
 
 /// The guest as far as vfpass gave it devices: of the GPUs the leased ones, of the RDMA devices
-/// those of the leased VFs. Without leased GPUs, as with `--gpu`, all GPUs stay; if none of the VFs
-/// can be found, all RDMA devices. Pure.
+/// those of the leased VFs, also if these are down. Without leased GPUs, as with `--gpu`, all GPUs
+/// stay; if none of the VFs can be found, all RDMA devices. Pure.
 GuestView viewOfLeased(GuestView view, const std::vector<Lease>& vfs,
                        const std::vector<LeasedGpu>& gpus);
 
@@ -94,6 +94,11 @@ class GpuCoverage {
   std::vector<LeasedGpu> gpus_;
   std::map<std::string, Result> results_;
 };
+
+/// Records of a guest that cannot use GPU memory for RDMA why these GPUs (assignGpus) are not
+/// tested.
+void skipUnusableGpus(const GuestView& view, const std::vector<std::size_t>& assigned,
+                      GpuCoverage& coverage);
 
 /// The GPUs that a VF is tested with: those assigned to it (assignGpus) that are found, or without
 /// leased GPUs the nearest one. `coverage` gets the reasons of the others. `nic`: the VF's address

@@ -18,7 +18,6 @@ namespace vfpass::verify {
 namespace {
 
 constexpr const char* perftests[] = {"ib_write_bw", "ib_read_bw", "ib_write_lat", "ib_read_lat"};
-constexpr const char* allReduceTest = "all_reduce_perf";
 constexpr std::uint64_t perftestLatencyBytes = 8;
 
 // The names are passed as arguments.
@@ -263,6 +262,9 @@ Finding runAllReduce(agent::Agent& agent, const std::set<std::string>& tools, st
   const std::string expected = "all_reduce_perf over the guest's GPUs without wrong values";
   if (!tools.contains(allReduceTest)) {
     return {"nccl-tests", "", Outcome::waived, "", "not installed in the guest", ""};
+  }
+  if (gpus == 0) {
+    return {"nccl-tests", "", Outcome::waived, "", "CUDA has no GPU", ""};
   }
   const agent::ExecResult result =
       agent.run(allReduceTest, {"-b", "8M", "-e", "128M", "-f", "4", "-g", std::to_string(gpus)});

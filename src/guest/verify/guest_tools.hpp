@@ -14,6 +14,8 @@
 
 namespace vfpass::verify {
 
+inline constexpr const char* allReduceTest = "all_reduce_perf";  ///< of nccl-tests
+
 /// Programs of perftest and nccl-tests in the guest's PATH. Throws AgentUnavailable.
 std::set<std::string> findTools(agent::Agent& agent);
 
@@ -31,8 +33,9 @@ struct ToolRun {
 Finding runPerftest(agent::Agent& agent, const std::set<std::string>& tools, const RdmaPort& port,
                     const ToolRun& run, std::vector<Figure>& figures);
 
-/// Runs all_reduce_perf over the guest's GPUs. The GPUs of one VM reach each other without its
-/// NICs, so the result shows how NCCL uses the guest, not the network. Throws AgentUnavailable.
+/// Runs all_reduce_perf over the guest's GPUs: `gpus` of them, those that CUDA has. The GPUs of one
+/// VM reach each other without its NICs, so the result shows how NCCL uses the guest, not the
+/// network. Throws AgentUnavailable.
 Finding runAllReduce(agent::Agent& agent, const std::set<std::string>& tools, std::size_t gpus,
                      std::vector<Figure>& figures);
 

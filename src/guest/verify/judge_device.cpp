@@ -79,6 +79,7 @@ class DeviceJudge {
     pass("mac", expected,
          netdev->name + " (" + netdev->driver + ", " + netdev->pci +
              (keepsMac(lease_) ? ", MAC " + netdev->mac : "") + ")");
+    verdict_.function = netdev->pci;
     if (netdev->state != "up") {
       return fail("link", netdev->name + " is up", netdev->state,
                   "in the guest: ip link set dev " + shellArgument(netdev->name) +
@@ -136,6 +137,7 @@ class DeviceJudge {
             port.gids, [&](const GuestGid& entry) { return hexDigits(entry.gid).ends_with(guid); });
       });
     });
+    verdict_.function = device == view_.rdmaDevices.end() ? "" : device->pci;
     return take(
         device,
         "an RDMA device with port GUID " +

@@ -30,6 +30,7 @@ struct RdmaPort {
 struct DeviceVerdict {
   std::vector<Finding> findings;  ///< up to the first failed check
   std::optional<RdmaPort> port;   ///< set when all checks passed
+  std::string function = {};      ///< the VF's PCI address in the guest; empty: not found
 };
 
 /// A warning about degraded PCI Express links of the host: limits are those of full links.

@@ -77,13 +77,15 @@ std::optional<Finding> judgeMig(const GuestView& view) {
                  "it"};
 }
 
-std::optional<Finding> judgeGpuDirect(const GuestView& view) {
+// `complete`: `view` has all GPUs that are to be judged.
+std::optional<Finding> judgeGpuDirect(const GuestView& view, bool complete) {
   const auto without = labelsIf(view, lacksGpuDirect);
   if (without.empty()) {
     return std::nullopt;
   }
-  const bool all = std::ranges::all_of(
-      view.gpus, [](const GuestGpu& gpu) { return !gpu.index || lacksGpuDirect(gpu); });
+  const bool all = complete && std::ranges::all_of(view.gpus, [](const GuestGpu& gpu) {
+                     return !gpu.index || lacksGpuDirect(gpu);
+                   });
   return Finding{"gpu-rdma",
                  "",
                  all ? Outcome::failed : Outcome::warning,
@@ -199,7 +201,8 @@ std::vector<Finding> judgeGpus(const GuestView& view, bool wanted, std::optional
   const GuestView own = viewOfLeased(view, vfs, gpus);
   // GPUs that other devices cannot access as usual. The last finding has failed if RDMA is
   // impossible with every GPU that CUDA can use.
-  for (const auto& limit : {judgeMig(own), judgeGpuDirect(own)}) {
+  const bool complete = gpus.size() <= own.gpus.size();
+  for (const auto& limit : {judgeMig(own), judgeGpuDirect(own, complete)}) {
     if (limit) {
       findings.push_back(*limit);
     }
@@ -212,7 +215,13 @@ std::vector<Finding> judgeGpus(const GuestView& view, bool wanted, std::optional
   if (const auto modules = judgeGpuModules(shown)) {
     findings.push_back(*modules);
   }
-  const bool dmaBuf = std::ranges::any_of(shown.gpus, &GuestGpu::dmaBuf);
+  if (own.gpus.empty()) {
+    findings.push_back({"gpu-path", "", Outcome::notObservable, "DMA-BUF or nvidia_peermem",
+                        "not tested: none of the leased GPUs was found in the guest",
+                        "see gpu-tested of each GPU"});
+    return findings;
+  }
+  const bool dmaBuf = std::ranges::any_of(own.gpus, &GuestGpu::dmaBuf);
   if (!dmaBuf && !view.peerMemory) {
     findings.push_back(
         {"gpu-path", "", Outcome::failed, "DMA-BUF or nvidia_peermem",

@@ -14,7 +14,8 @@ namespace vfpass::verify {
 /// Whether the guest has a GPU that RDMA can reach, and by which mechanism. Waived when `wanted` is
 /// false and the guest has none. `nvlink` comes from the mapping and determines the remedy for CUDA
 /// error 802. `vfs` and `gpus` are leased to the VM: devices that the guest has otherwise are not
-/// judged (viewOfLeased).
+/// judged (viewOfLeased). The last finding has passed if RDMA can use the memory of a GPU; it is
+/// not observable if none of the leased ones was found.
 std::vector<Finding> judgeGpus(const GuestView& view, bool wanted,
                                std::optional<NvlinkMode> nvlink = {},
                                const std::vector<Lease>& vfs = {},

@@ -24,6 +24,7 @@ const std::array<Topic, 5>& topics() {
       {{{"gpu-bar"}, {"can't assign", "failed to assign", "nvrm"}},
        {{"gpu-path", "gpu-modules"}, {"peermem", "peer_mem", "nvrm", "nvidia"}},
        {{"gpu", "data-gpu", "peer-data-gpu", "peer-data-host-to-gpu", "data-host-to-gpu",
+         "sizes-gpu", "latency-gpu", "peer-sizes-gpu", "peer-latency-gpu", "peer-together-gpu",
          "nccl-tests"},
         {"nvrm", "peermem", "peer_mem", "nvidia", "dmar", "amd-vi", "iommu", "smmu"}},
        {{"inventory"}, {"nvrm", "nvidia", "mlx5", "mlx4", "infiniband", "ib_core", "rxe"}},
@@ -33,8 +34,13 @@ const std::array<Topic, 5>& topics() {
   return all;
 }
 
-// Drivers also write many lines that report no problem.
+// Drivers also write many lines that report no problem, such as "iommu: DMA domain TLB invalidation
+// policy: lazy mode" (drivers/iommu/iommu.c).
 bool isComplaint(const std::string& lower) {
+  constexpr std::string_view policy = "invalidation policy";
+  if (lower.find(policy) != std::string::npos) {
+    return false;
+  }
   constexpr std::array<std::string_view, 16> words{
       "error",   "fail",      "fault",  "xid",     "invalid", "cannot",   "can't",       "unable",
       "timeout", "timed out", "denied", "unknown", "refus",   "mismatch", "not support", "0m @"};
@@ -60,13 +66,15 @@ const std::string* lineAbout(const Topic& topic, const std::vector<std::string>&
 }
 
 // An error that ends a verification, such as a probe that hangs, is not observable. So are checks
-// that SELinux prevents, and transfers that are not tried: other findings explain these.
+// that SELinux prevents, and transfers that are not tried or not tested: other findings explain
+// these.
 bool mayBeExplained(const Finding& finding) {
   constexpr std::array<std::string_view, 5> moving{"inventory", "data-", "peer-", "perftest",
                                                    "nccl-tests"};
   const auto begins = [&](std::string_view each) { return finding.key.starts_with(each); };
-  const bool ended = finding.outcome == Outcome::notObservable &&
-                     std::ranges::any_of(moving, begins) && !finding.seen.starts_with("not tried");
+  const bool ended =
+      finding.outcome == Outcome::notObservable && std::ranges::any_of(moving, begins) &&
+      !finding.seen.starts_with("not tried") && !finding.seen.starts_with("not tested");
   return finding.observer == Observer::guest && (finding.outcome == Outcome::failed || ended);
 }
 

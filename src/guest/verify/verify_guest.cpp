@@ -98,7 +98,7 @@ class VfVerification {
     if (guest_.gpuUsable) {
       verifyGpus(*device.port, host, path);
     } else {
-      skipGpus("the guest cannot use GPU memory for RDMA");
+      skipUnusableGpus(guest_.view, ownGpus(), result_.gpus);
     }
     runTools(*device.port, std::nullopt);
     compare(*device.port, host, "host", 0);
@@ -227,6 +227,11 @@ void append(std::vector<Item>& to, const std::vector<Item>& from) {
   to.insert(to.end(), from.begin(), from.end());
 }
 
+std::size_t gpusOfCuda(const GuestView& view) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(view.gpus, [](const GuestGpu& gpu) { return gpu.index.has_value(); }));
+}
+
 bool isSlow(const Finding& finding) {
   return finding.outcome == Outcome::failed && finding.key.starts_with("bandwidth");
 }
@@ -279,7 +284,10 @@ class Verification {
     if (plan_.tools && gpuUsable) {
       watch_.show("nccl-tests");
       layer_.enter("nccl-tests", "nccl-tests run in the guest");
-      add(runAllReduce(agent_, tools, view.gpus.size(), report_.figures));
+      if (tools.contains(allReduceTest)) {
+        askedAfterRun_ = false;  // it may add to the kernel log
+      }
+      add(runAllReduce(agent_, tools, gpusOfCuda(view), report_.figures));
     }
     addAll(judgeGuestSystem(view));
     if (const auto placement = plan_.placement ? judgePlacement(*plan_.placement) : std::nullopt) {
@@ -291,11 +299,13 @@ class Verification {
     }
   }
 
-  // Asked once; not without a probe.
+  // Asked once, and again after nccl-tests; not without a probe.
   const std::optional<GuestView>& viewAfterRun() {
     if (!askedAfterRun_ && !guest_.probe.path.empty()) {
       askedAfterRun_ = true;
-      after_ = readErrors(agent_, guest_.probe);
+      if (auto after = readErrors(agent_, guest_.probe)) {
+        after_ = std::move(after);  // otherwise an earlier one still explains earlier failures
+      }
     }
     return after_;
   }

@@ -87,7 +87,7 @@ class Party {
   std::vector<TestedGpu> gpusFor(const PairEnd& end) {
     std::vector<TestedGpu> gpus;
     if (!gpuUsable_) {
-      skipGpus(end.lease, "the guest cannot use GPU memory for RDMA");
+      skipUnusableGpus(reached_.view, assigned_[end.lease.entry], coverage_);
       return gpus;
     }
     gpus =

@@ -137,6 +137,41 @@ TEST(ViewOfLeasedTest, HasRdmaDeviceOfVf) {
   EXPECT_EQ(own.rdmaDevices[0].name, "mlx5_0");
 }
 
+TEST(ViewOfLeasedTest, FindsVfThatIsDown) {
+  auto inventory = nlohmann::json::parse(soundInventory);
+  auto other = inventory["rdma"]["devices"][0];
+  other["name"] = "mlx5_9";
+  other["pci"] = "0000:09:00.0";
+  inventory["rdma"]["devices"].push_back(other);
+  inventory["netdevs"][0]["state"] = "down";
+  Lease rail0 = vf("rail0");
+  vfOf(rail0).settings.mac = parseMacAddress("52:54:00:aa:bb:cc");
+  const auto down = viewOfLeased(readGuestView(inventory), {rail0}, {});
+  ASSERT_THAT(down.rdmaDevices, SizeIs(1));
+  EXPECT_EQ(down.rdmaDevices[0].name, "mlx5_0");
+  inventory["rdma"]["devices"].erase(0);
+  EXPECT_THAT(viewOfLeased(readGuestView(inventory), {rail0}, {}).rdmaDevices, SizeIs(0))
+      << "a VF without RDMA device";
+  inventory["rdma"]["devices"][0]["pci"] = "";
+  inventory["rdma"]["devices"][0]["parent"] = "eth1";
+  EXPECT_THAT(viewOfLeased(readGuestView(inventory), {rail0}, {}).rdmaDevices, SizeIs(1))
+      << "SoftRoCE";
+}
+
+TEST(SkipUnusableGpusTest, GpuThatIsMissingHasItsReason) {
+  LeasedGpu elsewhere = behindSlot3();
+  elsewhere.entry = "gpu2";
+  elsewhere.guestPath.front() = *parsePciAddress("0000:00:07.0");
+  GpuCoverage coverage({behindSlot3(), elsewhere});
+  skipUnusableGpus(mirroredGuest(), {0, 1}, coverage);
+  const auto findings = coverage.findings();
+  ASSERT_THAT(findings, SizeIs(2));
+  EXPECT_EQ(findings[0].outcome, Outcome::notObservable);
+  EXPECT_THAT(findings[0].seen, HasSubstr("cannot use GPU memory"));
+  EXPECT_EQ(findings[1].outcome, Outcome::failed);
+  EXPECT_THAT(findings[1].seen, HasSubstr("no device at its place"));
+}
+
 TEST(GpuCoverageTest, UntestedGpuIsNotObservable) {
   GpuCoverage coverage({gpu("gpu0", {}), gpu("gpu1", {}), gpu("gpu2", {}), gpu("gpu3", {})});
   coverage.passed("gpu0", "rail0");

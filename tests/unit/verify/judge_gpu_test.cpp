@@ -146,6 +146,42 @@ TEST(JudgeGpuTest, OneOfTwoGpusWithoutGpuDirectRdmaIsWarning) {
   EXPECT_EQ(findings.back().outcome, Outcome::passed);
 }
 
+// Of device(0) behind port 02 and device(1) behind port 03.
+GuestView placedGpus(const std::string& devices) {
+  Json inventory = Json::parse(R"({"pci": [
+    {"address": "0000:05:00.0", "path": "/sys/devices/pci0000:00/0000:00:02.0/0000:05:00.0"},
+    {"address": "0000:06:00.0", "path": "/sys/devices/pci0000:00/0000:00:03.0/0000:06:00.0"}]})");
+  inventory["gpus"] = Json::parse(R"({"libcuda": {"found": true}, "devices": [)" + devices + "]}");
+  return readGuestView(inventory);
+}
+
+LeasedGpu leasedBelow(const char* port) {
+  return {port, {*parsePciAddress(port), *parsePciAddress("0000:09:00.0")}, {}};
+}
+
+TEST(JudgeGpuTest, LeasedGpuThatIsNotFoundMayHaveGpuDirectRdma) {
+  const LeasedGpu first = leasedBelow("0000:00:02.0");
+  const GuestView guest = placedGpus(device(0, 0));
+  const auto alone = judgeGpus(guest, true, {}, {}, {first});
+  EXPECT_EQ(alone.back().key, "gpu-rdma");
+  EXPECT_EQ(alone.back().outcome, Outcome::failed);
+  const auto other = judgeGpus(guest, true, {}, {}, {first, leasedBelow("0000:00:03.0")});
+  ASSERT_EQ(other.size(), 3U);
+  EXPECT_EQ(other[1].key, "gpu-rdma");
+  EXPECT_EQ(other[1].outcome, Outcome::warning);
+  EXPECT_EQ(other.back().key, "gpu-path");
+  EXPECT_EQ(other.back().outcome, Outcome::passed);
+}
+
+TEST(JudgeGpuTest, PathOfOtherGpusIsNotThatOfLeasedOnes) {
+  const auto findings =
+      judgeGpus(placedGpus(device(0, 1)), true, {}, {}, {leasedBelow("0000:00:03.0")});
+  EXPECT_EQ(findings.back().key, "gpu-path");
+  EXPECT_EQ(findings.back().outcome, Outcome::notObservable);
+  EXPECT_THAT(findings.back().seen, HasSubstr("none of the leased GPUs"));
+  EXPECT_FALSE(findings.back().remedy.empty());
+}
+
 TEST(JudgeGpuTest, WarnsAboutMig) {
   const auto instance =
       judgeGpus(gpus(device(0, 1, R"(, "mig": {"enabled": true, "instances": 2})")), true);

@@ -59,11 +59,36 @@ TEST(QuoteKernelLogTest, ExplainsWhatCouldNotBeObserved) {
   EXPECT_EQ(named[0].seen, "seen; kernel log of train1: " + log[5]);
 }
 
+TEST(QuoteKernelLogTest, QuotesGpuDriverAtEveryCheckOfGpuMemory) {
+  for (const char* key : {"sizes-gpu", "latency-gpu", "peer-sizes-gpu", "peer-latency-gpu",
+                          "peer-together-gpu", "data-gpu-to-host", "peer-data-host-to-gpu"}) {
+    std::vector<Finding> one{{key, "", Outcome::failed, "", "seen", ""}};
+    quoteKernelLog(one, {log[3], log[1]});
+    EXPECT_EQ(one[0].seen, "seen; the guest's kernel log: " + log[3]) << key;
+  }
+  std::vector<Finding> host{{"peer-sizes-host", "", Outcome::failed, "", "seen", ""}};
+  quoteKernelLog(host, {log[1], log[3]});
+  EXPECT_EQ(host[0].seen, "seen; the guest's kernel log: " + log[1]);
+}
+
+TEST(QuoteKernelLogTest, WhatWasNotTestedHasNoCauseInLog) {
+  const std::string seen = "not tested: train1 has no GPU to use";
+  std::vector<Finding> one{{"peer-data-gpu", "", Outcome::notObservable, "", seen, ""}};
+  quoteKernelLog(one, log);
+  EXPECT_EQ(one[0].seen, seen);
+}
+
 TEST(QuoteKernelLogTest, RepeatedParametersExplainNothing) {
   std::vector<Finding> one{{"driver", "", Outcome::failed, "", "seen", ""}};
   quoteKernelLog(one, {log[1], "Kernel command line: mlx5_core.error=1",
                        "mlx5_core: module verification failed: signature missing"});
   EXPECT_EQ(one[0].seen, "seen; the guest's kernel log: " + log[1]);
+}
+
+TEST(QuoteKernelLogTest, PolicyOfTheIommuIsNoComplaint) {
+  std::vector<Finding> one{{"data-gpu", "", Outcome::failed, "", "seen", ""}};
+  quoteKernelLog(one, {"iommu: DMA domain TLB invalidation policy: lazy mode "});
+  EXPECT_EQ(one[0].seen, "seen");
 }
 
 TEST(QuoteKernelLogTest, OtherFindingsStay) {

@@ -96,6 +96,9 @@ class ScriptedGuest {
   // `/bin/sh -c SCRIPT $0 $1 ...`
   Exited run(const std::string& path, const Json& arguments) {
     commands.push_back(path);
+    if (toolOutput.contains(path)) {
+      return {0, toolOutput[path]};
+    }
     if (arguments.size() < 3) {
       return {};
     }

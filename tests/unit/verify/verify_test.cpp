@@ -464,6 +464,47 @@ TEST_F(VerifyGpuTest, MovesDataBetweenGpuAndHostMemoryInBothDirections) {
               HasSubstr(R"("--initiator-memory","host","--target-memory","gpu")"));
 }
 
+constexpr const char* wrongAllReduce =
+    "# Out of bounds values : 3 FAILED\n# Avg bus bandwidth    : 100\n";
+
+// Its cause appears in the log after the counters are read.
+TEST_F(VerifyGpuTest, QuotesKernelLogThatNcclTestsCaused) {
+  for (const char* initiator : {"gpu", "gpu", "host", "host"}) {
+    guest.transfers.push_back(one(initiator, initiator == std::string("gpu") ? "host" : "gpu"));
+  }
+  guest.tools = "all_reduce_perf\n";
+  guest.toolOutput = {{"all_reduce_perf", wrongAllReduce}};
+  guest.errors = R"({"kernel_log": ["nvidia 0000:05:00.0: old error"]})";
+  std::string afterwards = R"({"kernel_log": ["NVRM: Xid (PCI:0000:05:00): 79"]})";
+  const auto scripted = guest.hypervisor.agent;
+  guest.hypervisor.agent = [&](const std::string& command) {
+    const auto request = nlohmann::json::parse(command);
+    if (request.contains("arguments") &&
+        request["arguments"].value("path", "") == "all_reduce_perf") {
+      guest.errors = afterwards;
+    }
+    return scripted(command);
+  };
+  const auto transfers = guest.transfers;
+  const std::string before = guest.errors;
+  const auto report = verify();
+  EXPECT_EQ(find(report, "nccl-tests").outcome, Outcome::failed);
+  EXPECT_THAT(find(report, "nccl-tests").seen, HasSubstr("Xid (PCI:0000:05:00): 79"));
+  guest.transfers = transfers;
+  guest.errors = before;
+  afterwards = "no JSON";
+  EXPECT_THAT(find(verify(), "nccl-tests").seen, HasSubstr("old error"))
+      << "the log as it was last read";
+}
+
+TEST_F(VerifyGpuTest, NcclTestsRunOverGpusOfCuda) {
+  replace(R"("dma_buf_supported": 1}])",
+          R"("dma_buf_supported": 1}, {"index": null, "name": null, "pci": "0000:06:00.0"}])");
+  guest.tools = "all_reduce_perf\n";
+  guest.toolOutput = {{"all_reduce_perf", wrongAllReduce}};
+  EXPECT_THAT(find(verify(), "nccl-tests").seen, HasSubstr("between 1 GPUs"));
+}
+
 TEST_F(VerifyGpuTest, ProbeThatUsesOtherMemoryFails) {
   for (int transfer = 0; transfer < 4; ++transfer) {
     guest.transfers.push_back(one("host", "host"));
@@ -825,6 +866,17 @@ TEST_F(VerifyLeasedGpusTest, UntriedGpuPathIsNeverPassed) {
   const auto report = verify();
   EXPECT_EQ(verdict(report), Outcome::notObservable);
   EXPECT_THAT(find(report, "gpu-tested").seen, HasSubstr("not tested"));
+}
+
+TEST_F(VerifyLeasedGpusTest, GpusThatAreNotFoundFailDespiteOthers) {
+  for (LeasedGpu& gpu : plan.gpus) {
+    gpu.guestPath.front() = *parsePciAddress("0000:00:07.0");
+  }
+  const auto report = verify();
+  EXPECT_EQ(verdict(report), Outcome::failed);
+  EXPECT_EQ(guest.transferArguments.size(), 2U) << "host memory only";
+  EXPECT_EQ(find(report, "gpu-path").outcome, Outcome::notObservable);
+  EXPECT_THAT(find(report, "gpu-tested").seen, HasSubstr("no device at its place"));
 }
 
 TEST_F(VerifyLeasedGpusTest, GpuOfOthersIsNotTestedAndNotPassed) {
