@@ -2,8 +2,9 @@
 # vocabulary), its own directory, and the public headers of the stages that it links. FOLDERS names subdirectories whose
 # sources belong to the stage; EXCEPT names files that do not. With VFPASS_UNITY several sources of a stage are compiled as
 # one, which saves most of the time for common headers. So names in the anonymous namespaces of one stage are unique.
+# SEPARATE_OBJECTS prevents that for a stage of which tests/crash replaces some sources at link time.
 function(vfpass_stage name)
-  cmake_parse_arguments(STAGE "" "" "LINKS;FOLDERS;EXCEPT" ${ARGN})
+  cmake_parse_arguments(STAGE "SEPARATE_OBJECTS" "" "LINKS;FOLDERS;EXCEPT" ${ARGN})
   set(patterns ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   foreach(folder ${STAGE_FOLDERS})
     list(APPEND patterns ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.cpp)
@@ -16,7 +17,9 @@ function(vfpass_stage name)
     return()
   endif()
   add_library(vfpass_${name} STATIC ${sources})
-  set_target_properties(vfpass_${name} PROPERTIES UNITY_BUILD "${VFPASS_UNITY}" UNITY_BUILD_BATCH_SIZE 8)
+  if(VFPASS_UNITY AND NOT STAGE_SEPARATE_OBJECTS)
+    set_target_properties(vfpass_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  endif()
   target_include_directories(vfpass_${name}
     PUBLIC ${PROJECT_SOURCE_DIR}/include ${CMAKE_CURRENT_SOURCE_DIR}/include
     PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
