@@ -108,8 +108,8 @@ void Distribution::refuseAll(std::vector<std::string>& notes, std::vector<Object
     objections.push_back(
         {vectorsSubject(*request.entry) + " sets msix-vectors, but " + what,
          "remove `msix-vectors` from the mapping; it needs Linux 5.13, a bound mlx5_core and "
-         "firmware with that feature: `cat " +
-             file + "` then shows more than 0",
+         "firmware with that feature: " +
+             file + " then contains more than 0",
          ExitCode::failed});
   }
 }

@@ -31,7 +31,7 @@ def keys_of(schema):
 
 
 def sources(*folders):
-    return "".join(file.read_text(encoding="utf-8") for folder in folders for file in sorted((ROOT / folder).rglob("*.cpp")))
+    return "".join(file.read_text(encoding="utf-8") for folder in folders for file in sorted((ROOT / folder).rglob("*.[ch]pp")))
 
 
 class Coverage(unittest.TestCase):
