@@ -71,7 +71,7 @@ static void enter_error(Function *function, QueuePair *pair)
     }
 }
 
-/* An event of 0 is none: a completion tells the driver. */
+/* No event is sent for 0: the driver learns of the failure by a completion. */
 void queue_pair_fail(Function *function, QueuePair *pair, uint8_t event)
 {
     if (event) {

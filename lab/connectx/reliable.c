@@ -32,7 +32,7 @@ static bool is_atomic(const Request *request)
     return request->wqe[3] == SWAP || request->wqe[3] == ADD;
 }
 
-/* The answer brings data, so that an acknowledgement alone is none. */
+/* The answer has data, so an acknowledgement without data does not complete the request. */
 static bool brings_data(const Request *request)
 {
     return request->wqe[3] == READ || is_atomic(request);

@@ -48,7 +48,7 @@ static uint16_t buffers(Function *function, const SharedQueue *queue)
     return memory_read(function, queue->doorbell_record, record, 4) ? (uint16_t)(ldl_be_p(record) - queue->taken) : 0;
 }
 
-/* The driver is told once that fewer buffers are left than the limit. */
+/* Sends the limit event once, when fewer buffers are left than the limit. */
 static void look_at_limit(Function *function, SharedQueue *queue)
 {
     uint8_t data[28] = { 0 };

@@ -33,7 +33,7 @@ std::string_view kernelText(std::string_view line) {
 // arch/x86/kernel/setup.c; init/main.c (start_kernel, print_unknown_bootoptions, do_early_param);
 // kernel/params.c; kernel/module/main.c (unknown_module_param_cb, which only ignores the parameter,
 // and the taint of a module without a signature). "iommu: Default domain type: ... (set via kernel
-// command line)" is none of these.
+// command line)" is a message of its own.
 bool explainsNothing(std::string_view text) {
   constexpr std::array<std::string_view, 5> beginnings{
       "command line:", "kernel command line:", "unknown kernel command line parameters",

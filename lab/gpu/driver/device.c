@@ -27,7 +27,7 @@ void gpu_put(struct gpu *gpu)
 	kref_put(&gpu->references, gpu_release);
 }
 
-/* The ids are those of a real GPU, so the device has to say that it is none. */
+/* The IDs are those of a real GPU. A register tells the stand-in from it. */
 static int read_identity(struct gpu *gpu)
 {
 	void __iomem *registers = pci_iomap(gpu->pci, 0, PAGE_SIZE);

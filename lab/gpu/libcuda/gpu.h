@@ -36,7 +36,7 @@ typedef struct Gpu {
 extern Gpu gpus[MAX_GPUS];
 extern int gpu_count; /* before cuInit: -1 */
 
-/* Of the thread's current context; NULL: there is none. */
+/* The GPU of the thread's current context, or NULL without a context. */
 Gpu *current_gpu(void);
 
 /* Whether all of these bytes are memory of one allocation. */

@@ -99,7 +99,7 @@ bool isPermission(int error) { return error == EPERM || error == EACCES; }
 
 // The driver does not know the attribute or the value. Any other error, such as those of mlx5's
 // firmware commands (cmd_status_to_err: EIO, EBUSY, EAGAIN, ENOMEM; ETIMEDOUT), is a failure. Too
-// few interrupt vectors are none: other VFs have them, or the card allows fewer for one VF
+// few interrupt vectors are a refusal: other VFs have them, or the card allows fewer for one VF
 // (mlx5_set_msix_vec_count: EOVERFLOW).
 bool isRefusal(Attribute attribute, int error) {
   const bool tooFew = error == EOVERFLOW || error == ENOMEM || error == EAGAIN || error == ENOSPC;
