@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "vfpass/identifiers.hpp"
+#include "vfpass/mac_guid_uuid.hpp"
 #include "vfpass/pci_address.hpp"
 
 namespace vfpass {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "vfpass/identifiers.hpp"
+#include "vfpass/mac_guid_uuid.hpp"
 
 namespace vfpass {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "vfpass/identifiers.hpp"
+#include "vfpass/mac_guid_uuid.hpp"
 #include "vfpass/pci_address.hpp"
 
 namespace vfpass {

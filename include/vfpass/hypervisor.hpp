@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "vfpass/error.hpp"
-#include "vfpass/identifiers.hpp"
+#include "vfpass/mac_guid_uuid.hpp"
 #include "vfpass/version.hpp"
 
 namespace vfpass {

@@ -10,7 +10,7 @@
 
 #include "vfpass/domain_edit.hpp"
 #include "vfpass/guest_tree.hpp"
-#include "vfpass/identifiers.hpp"
+#include "vfpass/mac_guid_uuid.hpp"
 #include "vfpass/mapping.hpp"
 #include "vfpass/pci_address.hpp"
 #include "vfpass/vf_settings.hpp"

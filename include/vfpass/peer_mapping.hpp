@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "vfpass/identifiers.hpp"
+#include "vfpass/mac_guid_uuid.hpp"
 
 namespace vfpass {
 

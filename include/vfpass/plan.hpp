@@ -6,8 +6,8 @@
 #include <variant>
 #include <vector>
 
-#include "vfpass/identifiers.hpp"
 #include "vfpass/lease.hpp"
+#include "vfpass/mac_guid_uuid.hpp"
 #include "vfpass/pci_address.hpp"
 #include "vfpass/pf_settings.hpp"
 #include "vfpass/soft_roce.hpp"

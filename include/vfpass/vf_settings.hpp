@@ -9,7 +9,7 @@
 #include <tuple>
 #include <vector>
 
-#include "vfpass/identifiers.hpp"
+#include "vfpass/mac_guid_uuid.hpp"
 
 namespace vfpass {
 

@@ -10,9 +10,9 @@
 
 #include "vfpass/apply/run.hpp"
 #include "vfpass/base/call_within.hpp"
+#include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/base/stop_signals.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/deadlines.hpp"
 #include "vfpass/error.hpp"
 #include "vfpass/inventory/read_inventory.hpp"
 #include "vfpass/libvirt/libvirt_hypervisor.hpp"

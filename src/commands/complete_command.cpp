@@ -6,9 +6,9 @@
 
 #include "commands.hpp"
 #include "incomplete_line.hpp"
+#include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/config/configuration.hpp"
-#include "vfpass/deadlines.hpp"
 
 namespace vfpass::commands {
 namespace {

@@ -1,8 +1,8 @@
 #include <filesystem>
 
 #include "commands.hpp"
+#include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/deadlines.hpp"
 #include "vfpass/events/history.hpp"
 #include "vfpass/host/program_output.hpp"
 #include "vfpass/report/history_report.hpp"

@@ -7,8 +7,8 @@
 #include "saved_plan.hpp"
 #include "vfpass/apply/recover.hpp"
 #include "vfpass/apply/run.hpp"
+#include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/deadlines.hpp"
 #include "vfpass/state/locks.hpp"
 
 namespace vfpass::commands {

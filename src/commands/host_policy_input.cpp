@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "attach_input.hpp"
+#include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/deadlines.hpp"
 #include "vfpass/plan/other_owners.hpp"
 #include "vfpass/plan/select_pf.hpp"
 

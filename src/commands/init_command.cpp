@@ -1,8 +1,8 @@
 #include "commands.hpp"
 #include "host_topology.hpp"
+#include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/deadlines.hpp"
 #include "vfpass/report/proposal_report.hpp"
 
 namespace vfpass::commands {

@@ -2,9 +2,9 @@
 
 #include "commands.hpp"
 #include "doctor_input.hpp"
+#include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/capture/captured_tree.hpp"
-#include "vfpass/deadlines.hpp"
 #include "vfpass/doctor/doctor.hpp"
 #include "vfpass/host/soft_roce_links.hpp"
 #include "vfpass/inventory/read_capacity.hpp"

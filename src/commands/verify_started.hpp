@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "vfpass/identifiers.hpp"
+#include "vfpass/mac_guid_uuid.hpp"
 
 namespace vfpass::commands {
 

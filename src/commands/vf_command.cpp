@@ -4,8 +4,8 @@
 
 #include "commands.hpp"
 #include "survey_domains.hpp"
+#include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/deadlines.hpp"
 #include "vfpass/inventory/read_inventory.hpp"
 #include "vfpass/plan/other_owners.hpp"
 #include "vfpass/report/inventory_report.hpp"

@@ -3,8 +3,8 @@
 #include <cerrno>
 
 #include "check.hpp"
+#include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/deadlines.hpp"
 #include "vfpass/error.hpp"
 #include "vfpass/host/link_settings.hpp"
 

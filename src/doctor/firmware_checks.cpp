@@ -7,8 +7,8 @@
 #include "distribution.hpp"
 #include "firmware_remedies.hpp"
 #include "firmware_settings.hpp"
+#include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/deadlines.hpp"
 #include "vfpass/host/program_output.hpp"
 
 namespace vfpass::doctor {

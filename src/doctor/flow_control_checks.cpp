@@ -2,9 +2,9 @@
 #include <array>
 
 #include "check.hpp"
+#include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/deadlines.hpp"
 #include "vfpass/error.hpp"
 #include "vfpass/host/flow_control.hpp"
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "vfpass/identifiers.hpp"
+#include "vfpass/mac_guid_uuid.hpp"
 #include "xml_source.hpp"
 
 namespace vfpass::domain {

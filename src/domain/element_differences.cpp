@@ -12,8 +12,8 @@
 #include "pci_elements.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/domain_xml.hpp"
-#include "vfpass/identifiers.hpp"
 #include "vfpass/lease.hpp"
+#include "vfpass/mac_guid_uuid.hpp"
 
 namespace vfpass::domain {
 namespace {

@@ -15,8 +15,8 @@
 #include "operations.hpp"
 #include "privileges.hpp"
 #include "supervisor.hpp"
+#include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/deadlines.hpp"
 #include "vfpass/error.hpp"
 #include "vfpass/events/journal_entry.hpp"
 

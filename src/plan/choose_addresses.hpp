@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "vfpass/identifiers.hpp"
+#include "vfpass/mac_guid_uuid.hpp"
 #include "vfpass/plan/plan_attach.hpp"
 
 namespace vfpass::plan {

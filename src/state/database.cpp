@@ -8,8 +8,8 @@
 #include "database_tables.hpp"
 #include "sqlite_connection.hpp"
 #include "state_folder.hpp"
+#include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/deadlines.hpp"
 
 namespace vfpass::state {
 namespace {

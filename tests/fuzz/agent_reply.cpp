@@ -1,5 +1,5 @@
 // A reply of the guest agent, from inside the guest.
-// covers: src/guest/agent/reply.cpp src/base/bounded_json.cpp src/base/json_reader.cpp -requireText
+// covers: src/guest/agent/reply.cpp src/base/bounded_read.cpp src/base/json_reader.cpp -requireText
 // -requireFlag -requireObject -requireList -requireWhole -refuse -refuseType -badJson
 #include "vfpass/agent/reply.hpp"
 

@@ -1,7 +1,7 @@
 # The file system of /var/lib/vfpass hangs (fsfreeze): every write to it waits in the kernel, where no signal ends it. Each
-# call of the hook ends at its own deadline (include/vfpass/deadlines.hpp) with the right result, so that libvirt is
+# call of the hook ends at its own deadline (src/base/include/vfpass/base/default_deadlines.hpp) with the right result, so that libvirt is
 # never held: other VMs start, the VM itself can be stopped, and a restarted daemon answers.
-# covers: src/hook include/vfpass/deadlines.hpp
+# covers: src/hook src/base/include/vfpass/base/default_deadlines.hpp
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

@@ -10,10 +10,10 @@
 #include "vfpass/agent/confinement.hpp"
 #include "vfpass/agent/reply.hpp"
 #include "vfpass/base/call_within.hpp"
+#include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/base/json_reader.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/deadlines.hpp"
 
 namespace vfpass::agent {
 namespace {

@@ -4,9 +4,9 @@
 #include <chrono>
 
 #include "child_process.hpp"
+#include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/base/json_reader.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/deadlines.hpp"
 #include "vfpass/remote/peer_place.hpp"
 
 namespace vfpass::remote {

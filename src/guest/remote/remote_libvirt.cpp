@@ -14,10 +14,10 @@
 
 #include "child_process.hpp"
 #include "vfpass/base/call_within.hpp"
+#include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/base/file_descriptor.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/deadlines.hpp"
 #include "vfpass/error.hpp"
 #include "vfpass/remote/peer_place.hpp"
 

@@ -8,8 +8,8 @@
 #include "setup_paths.hpp"
 #include "setup_scripts.hpp"
 #include "vfpass/agent/guest_scripts.hpp"
+#include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/deadlines.hpp"
 #include "vfpass/error.hpp"
 #include "vfpass/setup/setup_changes.hpp"
 

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "judge_guest.hpp"
-#include "vfpass/deadlines.hpp"
+#include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/error.hpp"
 
 namespace vfpass::verify {

@@ -11,8 +11,8 @@
 
 #include "judge_transfer.hpp"
 #include "vfpass/agent/guest_scripts.hpp"
+#include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/deadlines.hpp"
 
 namespace vfpass::verify {
 namespace {

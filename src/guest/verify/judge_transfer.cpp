@@ -9,9 +9,9 @@
 #include <thread>
 #include <utility>
 
+#include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/base/json_reader.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/deadlines.hpp"
 #include "vfpass/finding.hpp"
 
 namespace vfpass::verify {

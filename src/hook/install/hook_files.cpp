@@ -12,8 +12,8 @@
 #include <cerrno>
 
 #include "vfpass/base/deadline.hpp"
+#include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/deadlines.hpp"
 #include "vfpass/error.hpp"
 
 namespace vfpass::install {

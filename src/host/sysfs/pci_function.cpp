@@ -4,9 +4,9 @@
 
 #include "drivers/driver_binding.hpp"
 #include "holders/block_holders.hpp"
+#include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/base/driver_name.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/deadlines.hpp"
 #include "vfpass/error.hpp"
 #include "vfpass/host/function_reset.hpp"
 #include "vfpass/host/vfio_driver_match.hpp"

@@ -9,8 +9,8 @@
 
 #include "helper/guarded_child.hpp"
 #include "sysfs/pci_function.hpp"
+#include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/deadlines.hpp"
 #include "vfpass/mlx5_firmware.hpp"
 
 namespace vfpass::host {

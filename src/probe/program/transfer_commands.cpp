@@ -19,8 +19,8 @@
 #include "transfer/side.hpp"
 #include "transfer/transfer_session.hpp"
 #include "transfer/transfer_settings.hpp"
+#include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/deadlines.hpp"
 #include "vfpass/error.hpp"
 
 namespace vfpass::probe {

@@ -14,7 +14,7 @@
 #include "vfpass/agent/device_use.hpp"
 #include "vfpass/agent/guest_scripts.hpp"
 #include "vfpass/base/call_within.hpp"
-#include "vfpass/deadlines.hpp"
+#include "vfpass/base/default_deadlines.hpp"
 
 namespace vfpass::agent {
 namespace {

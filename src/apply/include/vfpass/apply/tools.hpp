@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "vfpass/deadlines.hpp"
+#include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/hypervisor.hpp"
 #include "vfpass/kernel.hpp"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "vfpass/host/root.hpp"
-#include "vfpass/identifiers.hpp"
+#include "vfpass/mac_guid_uuid.hpp"
 
 namespace vfpass::host {
 

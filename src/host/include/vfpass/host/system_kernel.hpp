@@ -5,7 +5,7 @@
 #include <memory>
 #include <optional>
 
-#include "vfpass/deadlines.hpp"
+#include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/host/root.hpp"
 #include "vfpass/host/vital_product_data.hpp"
 #include "vfpass/inventory.hpp"

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "vfpass/base/json_reader.hpp"
-#include "vfpass/identifiers.hpp"
 #include "vfpass/lease.hpp"
+#include "vfpass/mac_guid_uuid.hpp"
 #include "vfpass/mapping.hpp"
 #include "vfpass/pci_address.hpp"
 #include "vfpass/pf_settings.hpp"

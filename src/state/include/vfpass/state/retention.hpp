@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <set>
 
-#include "vfpass/identifiers.hpp"
+#include "vfpass/mac_guid_uuid.hpp"
 #include "vfpass/state/database.hpp"
 
 namespace vfpass::state {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "vfpass/identifiers.hpp"
+#include "vfpass/mac_guid_uuid.hpp"
 
 namespace vfpass::state {
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "vfpass/identifiers.hpp"
 #include "vfpass/inventory.hpp"
+#include "vfpass/mac_guid_uuid.hpp"
 #include "vfpass/mapping.hpp"
 #include "vfpass/verify/host_side.hpp"
 

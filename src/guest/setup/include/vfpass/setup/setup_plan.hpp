@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "vfpass/identifiers.hpp"
+#include "vfpass/mac_guid_uuid.hpp"
 #include "vfpass/mapping.hpp"
 #include "vfpass/setup/setup_record.hpp"
 #include "vfpass/setup/setup_view.hpp"

@@ -6,7 +6,7 @@
 
 #include "vfpass/agent/agent.hpp"
 #include "vfpass/agent/probe_program.hpp"
-#include "vfpass/deadlines.hpp"
+#include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/finding.hpp"
 #include "vfpass/inventory.hpp"
 #include "vfpass/lease.hpp"

@@ -1,4 +1,4 @@
-#include "vfpass/deadlines.hpp"
+#include "vfpass/base/default_deadlines.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "vfpass/identifiers.hpp"
+#include "vfpass/mac_guid_uuid.hpp"
 
 #include <gtest/gtest.h>
 
