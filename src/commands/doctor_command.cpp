@@ -14,7 +14,7 @@
 #include "vfpass/base/text.hpp"
 #include "vfpass/doctor/doctor.hpp"
 #include "vfpass/domain/read_domain_facts.hpp"
-#include "vfpass/inventory/read_topology.hpp"
+#include "vfpass/inventory/read_inventory.hpp"
 #include "vfpass/report/doctor_report.hpp"
 #include "vfpass/verify/nccl_topology_check.hpp"
 

@@ -10,7 +10,7 @@
 #include "vfpass/domain/guest_machine.hpp"
 #include "vfpass/domain/read_domain_facts.hpp"
 #include "vfpass/error.hpp"
-#include "vfpass/host/vfio_users.hpp"
+#include "vfpass/host/vfio_holders.hpp"
 #include "vfpass/plan/judge_peer_mapping.hpp"
 #include "vfpass/topology/distance.hpp"
 #include "vfpass/topology/guest_topology.hpp"

@@ -5,7 +5,7 @@
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 #include "vfpass/inventory/model_names.hpp"
-#include "vfpass/inventory/read_topology.hpp"
+#include "vfpass/inventory/read_inventory.hpp"
 
 namespace vfpass::commands {
 

@@ -11,7 +11,7 @@
 #include "vfpass/base/output_file.hpp"
 #include "vfpass/doctor/doctor.hpp"
 #include "vfpass/host/vf_statistics.hpp"
-#include "vfpass/inventory/read_topology.hpp"
+#include "vfpass/inventory/read_inventory.hpp"
 #include "vfpass/metrics/metrics.hpp"
 #include "vfpass/state/report_history.hpp"
 

@@ -7,9 +7,7 @@
 #include "vfpass/capture/captured_tree.hpp"
 #include "vfpass/doctor/doctor.hpp"
 #include "vfpass/host/soft_roce_links.hpp"
-#include "vfpass/inventory/read_capacity.hpp"
 #include "vfpass/inventory/read_inventory.hpp"
-#include "vfpass/inventory/read_topology.hpp"
 #include "vfpass/report/result_report.hpp"
 
 namespace vfpass::commands {

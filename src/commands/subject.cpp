@@ -7,7 +7,7 @@
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/seal.hpp"
-#include "vfpass/inventory/read_topology.hpp"
+#include "vfpass/inventory/read_inventory.hpp"
 #include "vfpass/plan/resolve_near.hpp"
 #include "vfpass/plan/select_pf.hpp"
 

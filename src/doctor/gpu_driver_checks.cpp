@@ -6,8 +6,8 @@
 #include "vfpass/base/driver_name.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/host/driver_modules.hpp"
 #include "vfpass/host/gpu_users.hpp"
-#include "vfpass/host/vfio_driver_match.hpp"
 
 namespace vfpass::doctor {
 namespace {

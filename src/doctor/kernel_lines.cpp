@@ -6,7 +6,7 @@
 
 #include "vfpass/base/kernel_record.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/host/kernel_messages.hpp"
+#include "vfpass/host/kernel_log.hpp"
 
 namespace vfpass::doctor {
 namespace {

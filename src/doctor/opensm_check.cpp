@@ -5,7 +5,7 @@
 
 #include "check.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/host/command_line.hpp"
+#include "vfpass/host/container_and_guest_names.hpp"
 
 namespace vfpass::doctor {
 namespace {

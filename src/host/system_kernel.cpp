@@ -4,16 +4,14 @@
 #include <deque>
 
 #include "drivers/driver_binding.hpp"
-#include "drivers/load_module.hpp"
-#include "holders/rdma_holders.hpp"
+#include "holders/holder_kinds.hpp"
 #include "netlink/netlink_exchange.hpp"
-#include "sriov/configure_vfs.hpp"
-#include "sriov/read_pf.hpp"
-#include "sriov/vf_count.hpp"
+#include "sriov/pf_and_vfs.hpp"
 #include "sriov/vf_port.hpp"
 #include "sysfs/kernel_write.hpp"
 #include "sysfs/pci_function.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/host/driver_modules.hpp"
 #include "vfpass/host/find_holders.hpp"
 #include "vfpass/host/function_reset.hpp"
 #include "vfpass/host/link_settings.hpp"
@@ -328,19 +326,9 @@ PfSettings SystemKernel::readPfSettings(const PciAddress& pf) {
   return settings;
 }
 
-// Reading the file takes the device's lock, which a removal that hangs holds forever.
 std::optional<unsigned> SystemKernel::totalVfVectors(const PciAddress& pf) {
-  const std::string path = functionPath(pf) + "/sriov_vf_total_msix";
-  if (!implementation_->root.exists(path)) {
-    return 0;
-  }
-  try {
-    const auto text = implementation_->writer.read(path, pf, implementation_->netlink());
-    const auto number = parseNumber(trim(text));
-    return number ? std::optional(static_cast<unsigned>(*number)) : std::nullopt;
-  } catch (const Error&) {
-    return std::nullopt;
-  }
+  return readTotalVectors(implementation_->root, implementation_->writer, pf,
+                          implementation_->netlink());
 }
 
 void SystemKernel::setEswitchMode(const SetEswitchMode& action) {

@@ -3,7 +3,7 @@
 // -formatNodeSet
 #include "fuzz/target.hpp"
 #include "vfpass/base/node_set.hpp"
-#include "vfpass/inventory/read_capacity.hpp"
+#include "vfpass/inventory/read_inventory.hpp"
 
 namespace vfpass::fuzz {
 

@@ -10,7 +10,6 @@
 #include "vfpass/capture/captured_tree.hpp"
 #include "vfpass/doctor/doctor.hpp"
 #include "vfpass/inventory/read_inventory.hpp"
-#include "vfpass/inventory/read_topology.hpp"
 
 namespace vfpass::fuzz {
 namespace {

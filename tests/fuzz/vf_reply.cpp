@@ -3,7 +3,7 @@
 // covers: src/host/sriov/vf_message.cpp -countedStatistics -trafficOf -put -nest -startMessage
 // -putMac -putVlan -putGuid -kernelValue -putVf -putEntries -queryWith -linkQuery -trafficQuery
 // -linkChanges
-#include "sriov/vf_message.hpp"
+#include "sriov/vf_port.hpp"
 
 #include "fuzz/target.hpp"
 

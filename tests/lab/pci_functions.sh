@@ -1,6 +1,6 @@
 # PCI functions by address (`gpus:`) together with a VF: into a guest and back, and refusals.
 # covers: src/plan/*function* src/plan/check_isolation.* src/host/*/*reset* src/host/sysfs/pci_function.*
-# covers: src/host/drivers/vfio_driver_match.cpp src/host/holders/mount_table.*
+# covers: src/host/drivers/driver_modules.cpp src/host/holders/mount_table.*
 # shellcheck shell=bash disable=SC2154
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

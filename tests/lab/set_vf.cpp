@@ -5,7 +5,7 @@
 
 #include <iostream>
 
-#include "sriov/configure_vfs.hpp"
+#include "sriov/pf_and_vfs.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 

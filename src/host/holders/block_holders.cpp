@@ -1,4 +1,4 @@
-#include "holders/block_holders.hpp"
+#include "holders/holder_kinds.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>

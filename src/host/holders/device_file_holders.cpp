@@ -1,4 +1,4 @@
-#include "holders/device_file_holders.hpp"
+#include "holders/holder_kinds.hpp"
 
 #include <sys/sysmacros.h>
 
@@ -21,7 +21,7 @@ constexpr std::string_view switchName = "nvidia-nvswitch";  // in /proc/devices
 constexpr std::string_view switchFile = "/dev/nvidia-nvswitch";
 constexpr unsigned switchControl = 255;  // minor of /dev/nvidia-nvswitchctl: NVSWITCH_CTL_MINOR
 
-// True for RDMA and VFIO files: rdma_holders.hpp and process_holders.hpp report their users.
+// True for RDMA and VFIO files: rdma_holders.cpp and vfio_holders.cpp report their users.
 bool isReportedElsewhere(const std::string& path) {
   return path.find("/infiniband") != std::string::npos || path.find("/vfio") != std::string::npos;
 }

@@ -3,15 +3,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "holders/block_holders.hpp"
-#include "holders/device_file_holders.hpp"
 #include "holders/function_facts.hpp"
+#include "holders/holder_kinds.hpp"
 #include "holders/link_survey.hpp"
 #include "holders/mount_table.hpp"
-#include "holders/netdev_holders.hpp"
-#include "holders/process_holders.hpp"
 #include "holders/processes.hpp"
-#include "holders/rdma_holders.hpp"
 #include "netlink/network_namespaces.hpp"
 #include "vfpass/host/find_holders.hpp"
 

@@ -2,7 +2,7 @@
 
 #include "sysfs/pci_function.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/host/vfio_users.hpp"
+#include "vfpass/host/vfio_holders.hpp"
 
 namespace vfpass::host {
 namespace {

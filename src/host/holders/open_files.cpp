@@ -1,4 +1,4 @@
-#include "holders/open_files.hpp"
+#include "holders/processes.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-#include "holders/rdma_holders.hpp"
+#include "holders/holder_kinds.hpp"
 
 #include <linux/netlink.h>
 

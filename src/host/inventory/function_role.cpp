@@ -1,4 +1,4 @@
-#include "function_role.hpp"
+#include "read_pci_function.hpp"
 
 #include <algorithm>
 #include <array>

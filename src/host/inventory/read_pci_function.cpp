@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <map>
 
-#include "function_role.hpp"
 #include "vfpass/base/pci_capability.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/host/read_device.hpp"

@@ -1,4 +1,4 @@
-#include "vfpass/inventory/read_topology.hpp"
+#include "vfpass/inventory/read_inventory.hpp"
 
 #include <algorithm>
 #include <future>
@@ -9,11 +9,10 @@
 #include <thread>
 #include <vector>
 
-#include "function_role.hpp"
 #include "read_pci_function.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/host/read_device.hpp"
-#include "vfpass/host/vfio_users.hpp"
+#include "vfpass/host/vfio_holders.hpp"
 #include "vfpass/host/vital_product_data.hpp"
 #include "vfpass/mlx5_firmware.hpp"
 #include "vfpass/topology.hpp"
@@ -133,67 +132,6 @@ Topology readPlaces(const host::Root& root) {
     findParent(topology, topology.functions[i], places[i].above);
   }
   return topology;
-}
-
-constexpr std::size_t maskLimit = 4096;
-constexpr std::uint64_t nodeLimit = 4096;
-
-bool isMask(std::string_view text) {
-  return !text.empty() && text.find_first_not_of("0123456789abcdef,") == std::string_view::npos;
-}
-
-unsigned smallNumber(std::string_view text, int base) {
-  return static_cast<unsigned>(std::min<std::uint64_t>(parseNumber(text, base).value_or(0), 65535));
-}
-
-void takeLine(std::string_view key, std::string_view value, Processors& processors) {
-  if (key == "vendor_id") {  // x86 only; s390 has it too, but no PCI Express switches
-    processors.architecture = "x86_64";
-    processors.vendor = value.substr(0, 64);
-  } else if (key == "cpu family") {
-    processors.family = smallNumber(value, 10);
-  } else if (key == "model") {
-    processors.model = smallNumber(value, 10);
-  } else if (key == "CPU implementer") {
-    processors.architecture = "arm64";
-    processors.vendor = "ARM";
-  } else if (key == "CPU part" && value.starts_with("0x")) {
-    processors.model = smallNumber(value.substr(2), 16);
-  } else if (key == "cpu" && value.starts_with("POWER")) {
-    processors.architecture = "ppc64";
-    processors.vendor = "IBM";
-  }
-}
-
-void readModel(const host::Root& root, Processors& processors) {
-  for (const std::string& line : splitLines(root.readText("proc/cpuinfo").value_or(""))) {
-    const std::string_view all = line;
-    const auto colon = all.find(':');
-    if (trim(all).empty()) {
-      break;  // the first processor is representative
-    }
-    if (colon != std::string_view::npos) {
-      takeLine(trim(all.substr(0, colon)), trim(all.substr(colon + 1)), processors);
-    }
-  }
-}
-
-/// From proc/cpuinfo and sys/devices/system/node; a kernel without NUMA has no nodes.
-Processors readProcessors(const host::Root& root) {
-  constexpr std::string_view prefix = "node";
-  const std::string folder = "sys/devices/system/node";
-  Processors processors;
-  readModel(root, processors);
-  for (const std::string& name : root.list(folder, prefix)) {
-    const auto number = parseNumber(std::string_view(name).substr(prefix.size()));
-    if (!number || *number >= nodeLimit) {
-      continue;
-    }
-    std::string mask = root.readText(folder + "/" + name + "/cpumap", maskLimit).value_or("");
-    processors.nodes.push_back({static_cast<int>(*number), isMask(mask) ? mask : std::string{}});
-  }
-  std::ranges::sort(processors.nodes, {}, &NumaNode::number);
-  return processors;
 }
 
 struct VfPlace {

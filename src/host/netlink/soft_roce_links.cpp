@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "drivers/load_module.hpp"
 #include "netlink/netlink_exchange.hpp"
 #include "netlink/netlink_message.hpp"
 #include "netlink/rdma_message.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
+#include "vfpass/host/driver_modules.hpp"
 
 namespace vfpass::host {
 namespace {

@@ -1,12 +1,12 @@
-#include "sriov/configure_vfs.hpp"
+#include "sriov/pf_and_vfs.hpp"
 
 #include <algorithm>
 #include <cerrno>
 #include <map>
 #include <utility>
 
-#include "helper/poll_until.hpp"
 #include "sysfs/kernel_write.hpp"
+#include "vfpass/base/deadline.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::host {
@@ -66,7 +66,6 @@ class Configuration {
   VfSettings before(const Item& item) const;
   bool holds(const Item& item, const VfTable& table) const;
   Items allItems();
-  [[nodiscard]] bool clearsMacUnderSpoofCheck(unsigned index, const VfSettings& wanted) const;
   [[nodiscard]] std::vector<VfRequest> requestsOf(const Items& items) const;
 
   VfPort& port_;
@@ -95,57 +94,10 @@ bool isGuid(Attribute attribute) {
   return attribute == Attribute::nodeGuid || attribute == Attribute::portGuid;
 }
 
-bool isPermission(int error) { return error == EPERM || error == EACCES; }
-
-// The driver does not know the attribute or the value. Any other error, such as those of mlx5's
-// firmware commands (cmd_status_to_err: EIO, EBUSY, EAGAIN, ENOMEM; ETIMEDOUT), is a failure. Too
-// few interrupt vectors are a refusal: other VFs have them, or the card allows fewer for one VF
-// (mlx5_set_msix_vec_count: EOVERFLOW).
-bool isRefusal(Attribute attribute, int error) {
-  const bool tooFew = error == EOVERFLOW || error == ENOMEM || error == EAGAIN || error == ENOSPC;
-  return isPermission(error) || error == EOPNOTSUPP || error == EPROTONOSUPPORT ||
-         error == EINVAL || error == ERANGE || (attribute == Attribute::msixVectors && tooFew);
-}
-
 // rtnetlink's list of the VFs of a PF has a 16-bit length, so some 330 VFs fit.
 constexpr const char* unreportedRemedy =
     "see whether `ip link show` lists the VF; if the PF has more than 300 VFs, use a VF with a "
     "lower index or create fewer";
-
-constexpr const char* failedRemedy =
-    "find the cause in the kernel log (dmesg): the driver or the card's firmware failed";
-
-// sriov_vf_msix_count_store() in drivers/pci/iov.c.
-constexpr const char* boundRemedy =
-    "a driver is bound to the VF, and the kernel changes its interrupt vectors only without one: "
-    "unbind it (a udev rule or driverctl may have bound it), then repeat the command";
-
-// max_dynamic_vf_msix_table_size (mlx5_set_msix_vec_count in mlx5/core/pci_irq.c).
-constexpr const char* tooManyRemedy =
-    "this is more than the card allows for one VF (a limit that sysfs does not show, below the "
-    "number for all VFs together in sriov_vf_total_msix): set `msix-vectors` to a smaller number "
-    "in the mapping";
-
-std::string attributeRemedy(Attribute attribute) {
-  const std::string name(toString(attribute));
-  switch (attribute) {
-    case Attribute::nodeGuid:
-    case Attribute::portGuid:
-      return "on Ethernet, remove the `infiniband:` block from the mapping: only InfiniBand ports "
-             "have GUIDs";
-    case Attribute::mac:
-      return "use a unicast address, and check that the PF's driver lets the host set it (on "
-             "InfiniBand it does not: omit `mac`)";
-    case Attribute::msixVectors:
-      return "set `msix-vectors` to a smaller number, give other VFs of the PF fewer, or remove "
-             "`msix-vectors` from the mapping";
-    default:
-      return "if the VM does not need " + name +
-             ", list the attributes that it needs under `required:` in the mapping (without a list "
-             "all are required), or remove " +
-             name + "; a newer driver or firmware may accept it";
-  }
-}
 
 std::vector<RefusedAttribute> Configuration::run(const std::vector<VfChange>& changes,
                                                  const VfSettings& otherwise) {
@@ -185,14 +137,12 @@ void Configuration::collect(const VfChange& change, bool otherwise) {
   const VfSettings wanted = normalized(change.settings);
   const VfSettings known = sent_ == Sent::all ? VfSettings{} : settingsOf(before_, change.index);
   for (const Attribute attribute : differingAttributes(wanted, known)) {
-    items_.push_back({change.index,
-                      attribute,
-                      only(wanted, {attribute}),
-                      change.required.contains(attribute),
-                      {},
-                      false,
-                      false,
-                      otherwise});
+    Item& item = items_.emplace_back();
+    item.index = change.index;
+    item.attribute = attribute;
+    item.wanted = only(wanted, {attribute});
+    item.required = change.required.contains(attribute);
+    item.otherwise = otherwise;
   }
 }
 
@@ -277,16 +227,10 @@ void Configuration::sendOneByOne(const Items& items) {
     }
     if (answer.error == 0) {
       item->accepted = true;
-    } else if (isPermission(answer.error)) {
-      item->denied = true;
-      refuse(*item, reasonOf(answer), names_.deniedRemedy);
-    } else if (item->attribute == Attribute::msixVectors && answer.error == EBUSY) {
-      refuse(*item, reasonOf(answer), boundRemedy);
-    } else if (item->attribute == Attribute::msixVectors && answer.error == EOVERFLOW) {
-      refuse(*item, reasonOf(answer), tooManyRemedy);
     } else {
+      item->denied = isPermission(answer.error);
       refuse(*item, reasonOf(answer),
-             item->failed ? failedRemedy : attributeRemedy(item->attribute));
+             item->denied ? names_.deniedRemedy : refusalRemedy(item->attribute, answer.error));
     }
   }
 }
@@ -420,10 +364,6 @@ Configuration::Items Configuration::allItems() {
   return all;
 }
 
-bool Configuration::clearsMacUnderSpoofCheck(unsigned index, const VfSettings& wanted) const {
-  return wanted.mac && wanted.mac->isZero() && settingsOf(before_, index).spoofCheck == true;
-}
-
 // mlx5 logs "Set invalid MAC while spoofchk is on" (mlx5_eswitch_set_vport_mac), and "Spoofchk in
 // set while MAC is invalid" if the check was on before (mlx5_eswitch_set_vport_spoofchk): off, then
 // the zero MAC, then on logs nothing. A message can have several entries for one VF.
@@ -435,7 +375,8 @@ std::vector<VfRequest> Configuration::requestsOf(const Items& items) const {
   }
   std::vector<VfRequest> requests;
   for (auto& [index, settings] : byVf) {
-    if (clearsMacUnderSpoofCheck(index, settings)) {
+    const bool clearsMac = settings.mac && settings.mac->isZero();
+    if (clearsMac && settingsOf(before_, index).spoofCheck == true) {
       VfSettings off;
       off.spoofCheck = false;
       requests.push_back({index, off});

@@ -1,4 +1,4 @@
-#include "sriov/read_pf.hpp"
+#include "sriov/pf_and_vfs.hpp"
 
 #include <linux/netlink.h>
 

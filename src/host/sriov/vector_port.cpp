@@ -26,6 +26,21 @@ std::optional<std::uint16_t> readVectors(const Folder& vf) {
                  : std::nullopt;
 }
 
+// Reading the file takes the device's lock, which a removal that hangs holds forever.
+std::optional<unsigned> readTotalVectors(const Root& root, KernelWriter& writer,
+                                         const PciAddress& pf, std::chrono::milliseconds deadline) {
+  const std::string path = functionPath(pf) + "/sriov_vf_total_msix";
+  if (!root.exists(path)) {
+    return 0;
+  }
+  try {
+    const auto number = parseNumber(trim(writer.read(path, pf, deadline)));
+    return number ? std::optional(static_cast<unsigned>(*number)) : std::nullopt;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
 VfTable VectorPort::read() {
   VfTable table = others_.read();
   for (const VfLink& link : readVfLinks(Folder(root_, functionPath(pf_)))) {

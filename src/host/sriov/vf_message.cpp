@@ -1,4 +1,4 @@
-#include "sriov/vf_message.hpp"
+#include "sriov/vf_port.hpp"
 
 #include <arpa/inet.h>
 #include <linux/if_ether.h>

@@ -1,4 +1,4 @@
-#include "sysfs/kernel_log.hpp"
+#include "vfpass/host/kernel_log.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -9,7 +9,6 @@
 
 #include "vfpass/base/kernel_record.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/host/kernel_messages.hpp"
 
 namespace vfpass::host {
 namespace {

@@ -3,14 +3,14 @@
 #include <algorithm>
 
 #include "drivers/driver_binding.hpp"
-#include "holders/block_holders.hpp"
+#include "holders/holder_kinds.hpp"
 #include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/base/driver_name.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
+#include "vfpass/host/driver_modules.hpp"
 #include "vfpass/host/function_reset.hpp"
-#include "vfpass/host/vfio_driver_match.hpp"
-#include "vfpass/host/vfio_users.hpp"
+#include "vfpass/host/vfio_holders.hpp"
 #include "vfpass/host/vital_product_data.hpp"
 
 namespace vfpass::host {

@@ -4,7 +4,7 @@
 #include <cerrno>
 #include <cstdlib>
 
-#include "holders/rdma_holders.hpp"
+#include "holders/holder_kinds.hpp"
 #include "sriov/vf_port.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"

@@ -3,10 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "drivers/load_module.hpp"
 #include "simulated_kernel.hpp"
 #include "sysfs/pci_function.hpp"
-#include "vfpass/host/vfio_users.hpp"
+#include "vfpass/host/driver_modules.hpp"
+#include "vfpass/host/vfio_holders.hpp"
 
 namespace vfpass::host {
 namespace {

@@ -1,4 +1,4 @@
-#include "sriov/configure_vfs.hpp"
+#include "sriov/pf_and_vfs.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -3,8 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "holders/device_file_holders.hpp"
+#include "holders/holder_kinds.hpp"
 #include "process_tree.hpp"
+#include "vfpass/host/container_and_guest_names.hpp"
 
 namespace vfpass::host {
 namespace {

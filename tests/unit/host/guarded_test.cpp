@@ -20,10 +20,10 @@
 #include <string>
 
 #include "helper/guarded_child.hpp"
-#include "helper/poll_until.hpp"
 #include "holders/processes.hpp"
 #include "hosts/sysfs_tree.hpp"
 #include "sysfs/kernel_write.hpp"
+#include "vfpass/base/deadline.hpp"
 #include "vfpass/base/file_descriptor.hpp"
 
 namespace vfpass::host {

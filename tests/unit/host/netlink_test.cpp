@@ -11,7 +11,7 @@
 #include <random>
 
 #include "netlink/netlink_message.hpp"
-#include "sriov/vf_message.hpp"
+#include "sriov/vf_port.hpp"
 
 namespace vfpass::host {
 namespace {

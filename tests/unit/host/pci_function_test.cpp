@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "holders/block_holders.hpp"
+#include "holders/holder_kinds.hpp"
 #include "holders/mount_table.hpp"
 #include "hosts/sysfs_tree.hpp"
 

@@ -10,7 +10,7 @@
 
 #include "helper/guarded_child.hpp"
 #include "process_tree.hpp"
-#include "vfpass/host/command_line.hpp"
+#include "vfpass/host/container_and_guest_names.hpp"
 
 namespace vfpass::host {
 namespace {

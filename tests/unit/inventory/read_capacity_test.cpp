@@ -1,10 +1,9 @@
-#include "vfpass/inventory/read_capacity.hpp"
+#include "vfpass/inventory/read_inventory.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "hosts/sysfs_tree.hpp"
-#include "vfpass/inventory/read_topology.hpp"
 
 namespace vfpass::inventory {
 namespace {

@@ -1,4 +1,4 @@
-#include "vfpass/inventory/read_topology.hpp"
+#include "vfpass/inventory/read_inventory.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -12,7 +12,7 @@
 #include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/domain/guest_machine.hpp"
 #include "vfpass/host/root.hpp"
-#include "vfpass/inventory/read_topology.hpp"
+#include "vfpass/inventory/read_inventory.hpp"
 #include "vfpass/topology/distance.hpp"
 #include "vfpass/topology/guest_topology.hpp"
 #include "vfpass/topology/nearest_pf.hpp"

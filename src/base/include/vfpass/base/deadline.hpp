@@ -1,5 +1,6 @@
 #pragma once
 
+#include <poll.h>
 #include <sys/types.h>
 
 #include <algorithm>
@@ -37,5 +38,20 @@ class Deadline {
 /// deadline is over. True at once if one does not exist or cannot be waited for, so that the
 /// caller asks waitpid(2). A pidfd becomes readable when its process exits (Linux 5.3).
 bool waitForExit(const std::vector<pid_t>& processes, const Deadline& deadline);
+
+/// Polls `done()` at once and then at growing intervals until it returns true or the deadline
+/// passes, for kernel state that has no notification. Returns the last result of `done`.
+template <typename Condition>
+bool pollUntil(const Deadline& deadline, Condition done) {
+  constexpr int longest = 250;
+  for (int wait = 1; !done(); wait = std::min(2 * wait, longest)) {
+    const int remaining = deadline.pollTimeout();
+    if (remaining == 0) {
+      return false;
+    }
+    ::poll(nullptr, 0, std::min(wait, remaining));
+  }
+  return true;
+}
 
 }  // namespace vfpass

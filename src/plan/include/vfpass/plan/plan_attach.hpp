@@ -70,7 +70,7 @@ struct AttachDecision {
 };
 
 /// One line for each lease whose VF existed before and cannot be restored: the kernel did not
-/// report its attributes, because a reply has room for some VFs only (vf_message.hpp), or they are
+/// report its attributes, because a reply has room for some VFs only (vf_message.cpp), or they are
 /// those of an attach whose record was lost. Only on the running system, because a captured tree
 /// has no attributes.
 std::vector<std::string> unreadOriginals(const AttachInput& input,

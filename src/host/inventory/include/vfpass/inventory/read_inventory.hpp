@@ -1,11 +1,16 @@
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
+#include <set>
+#include <string_view>
 #include <vector>
 
 #include "vfpass/host/root.hpp"
 #include "vfpass/host/vital_product_data.hpp"
+#include "vfpass/host_capacity.hpp"
 #include "vfpass/inventory.hpp"
+#include "vfpass/topology.hpp"
 
 namespace vfpass::inventory {
 
@@ -31,5 +36,25 @@ std::vector<Device> readOtherNics(const host::Root& root, const Inventory& inven
 /// All PFs for a list of VFs: without driver overrides and users of VFs, and without upper devices
 /// and addresses of PFs.
 Inventory readVfList(host::Root root, host::Serials serials = host::Serials::read);
+
+/// Every PCI function below `root` and its place in the PCI tree. Reads few files of each, in one
+/// pass. The only slow reads are the ports of PFs and the serial numbers of cards. Reports
+/// functions that disappear meanwhile and invalid data in `problems`. Never fails.
+Topology readTopology(const host::Root& root, host::Serials serials = host::Serials::read);
+
+/// Memory BARs in the text of a function's `resource` file, which has a line `start end flags` for
+/// each resource: `count` lines from line `first` on. Omits unused BARs.
+std::vector<MemoryBar> memoryBars(std::string_view resource, std::size_t first, std::size_t count);
+
+/// The same for one VF: each VF BAR line of the PF covers the BARs of `totalVfs` VFs.
+std::vector<MemoryBar> vfMemoryBars(std::string_view resource, unsigned totalVfs);
+
+/// BARs of these functions of `topology` (for a PF also those of one VF), and the host's memory,
+/// hugepages and address bits. Omits what is unreadable or invalid.
+HostCapacity readCapacity(const host::Root& root, const Topology& topology,
+                          const std::set<PciAddress>& functions);
+
+/// From proc/cpuinfo and sys/devices/system/node; a kernel without NUMA has no nodes.
+Processors readProcessors(const host::Root& root);
 
 }  // namespace vfpass::inventory

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <string_view>
 
@@ -16,5 +17,13 @@ std::string bestVfioDriver(std::string_view modalias, std::string_view aliases);
 /// The same for the function in sysfs directory `directory`, with the running kernel's modules.
 /// vfio-pci for a captured tree, which has no modules.alias.
 std::string bestVfioDriver(const Root& root, const std::string& directory);
+
+/// True for the modules that vfpass may load: VFIO drivers (isVfioDriver) and SoftRoCE.
+bool isLoadable(std::string_view module);
+
+/// Runs /sbin/modprobe for this module, with an empty environment and no inherited descriptors.
+/// Throws Error when the module is not loadable, when modprobe fails, or when it does not finish
+/// before the deadline.
+void loadModule(const std::string& module, std::chrono::milliseconds deadline);
 
 }  // namespace vfpass::host

@@ -1,4 +1,4 @@
-#include "sriov/vf_count.hpp"
+#include "sriov/pf_and_vfs.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -7,13 +7,13 @@
 #include <optional>
 #include <string>
 
-#include "helper/poll_until.hpp"
-#include "sysfs/kernel_log.hpp"
 #include "sysfs/pci_function.hpp"
+#include "vfpass/base/deadline.hpp"
 #include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
-#include "vfpass/host/vfio_users.hpp"
+#include "vfpass/host/kernel_log.hpp"
+#include "vfpass/host/vfio_holders.hpp"
 #include "vfpass/kernel.hpp"
 #include "vfpass/pci_address.hpp"
 

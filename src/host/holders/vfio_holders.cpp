@@ -1,4 +1,4 @@
-#include "holders/process_holders.hpp"
+#include "holders/holder_kinds.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -10,10 +10,10 @@
 #include <cstring>
 
 #include "helper/guarded_child.hpp"
-#include "helper/poll_until.hpp"
 #include "sysfs/pci_function.hpp"
-#include "vfpass/host/command_line.hpp"
-#include "vfpass/host/vfio_users.hpp"
+#include "vfpass/base/deadline.hpp"
+#include "vfpass/host/container_and_guest_names.hpp"
+#include "vfpass/host/vfio_holders.hpp"
 
 namespace vfpass::host {
 namespace {
@@ -95,7 +95,7 @@ std::vector<Holder> processHolders(const Root& root, const FunctionFacts& functi
                        "run as root on the host itself", std::nullopt});
   }
   // Without a driver nothing can use the function, the users of VFIO are also known to the kernel
-  // (openWithoutProcess), and those of a NIC by netlink (netdev_holders.hpp, rdma_holders.hpp).
+  // (openWithoutProcess), and those of a NIC by netlink (netdev_holders.cpp, rdma_holders.cpp).
   if (!list.unread.empty() && isDriven(function) && !function.isNetwork) {
     holders.push_back({HolderKind::unknown, function.address, list.unread,
                        "stop that program, or accept it with `allow: [unknown-holder]` in the "
@@ -219,6 +219,63 @@ Holder hiddenHolder(const PciAddress& function, VfioKernelUse use, const std::st
       "make sure that nothing uses it, then unbind it from its driver or accept it with `allow: "
       "[unknown-holder]` in the mapping",
       std::nullopt};
+}
+
+namespace {
+
+// For messages only: the process controls both texts.
+std::string describeUser(const Root& root, const Process& process) {
+  const std::string guest = parseQemuGuest(readCommandLine(root, process.id)).name;
+  return describe(process) + (guest.empty() ? "" : ", guest " + guest);
+}
+
+}  // namespace
+
+VfioUsers readVfioUsers(const Root& root) {
+  VfioUsers users;
+  const auto files = allVfioFiles(root);
+  for (const Process& process : readProcesses(root).processes) {
+    for (const DeviceFile& file : files) {
+      if (hasOpen(process, {file}) && !users.contains(file.path)) {
+        users.emplace(file.path, describeUser(root, process));
+      }
+    }
+  }
+  return users;
+}
+
+std::optional<std::string> vfioUserOf(const Root& root, const PciAddress& function,
+                                      const VfioUsers& users) {
+  for (const DeviceFile& file : vfioFilesOf(root, function)) {
+    if (const auto found = users.find(file.path); found != users.end()) {
+      return found->second;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<VfioBackend> openBackendOf(const Root& root, const PciAddress& function,
+                                         const VfioUsers& users) {
+  for (const DeviceFile& file : vfioFilesOf(root, function)) {
+    if (users.contains(file.path)) {
+      return file.path.starts_with(deviceFolder) ? VfioBackend::iommufd : VfioBackend::container;
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<VfioHolder> vfioHolders(const Root& root, const PciAddress& function) {
+  std::vector<VfioHolder> holders;
+  if (!root.isLive()) {
+    return holders;
+  }
+  const auto files = vfioFilesOf(root, function);
+  for (const Process& process : readProcesses(root).processes) {
+    if (hasOpen(process, files)) {
+      holders.push_back({process.id, argumentsOf(readCommandLine(root, process.id))});
+    }
+  }
+  return holders;
 }
 
 }  // namespace vfpass::host

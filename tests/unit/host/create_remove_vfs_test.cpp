@@ -1,10 +1,9 @@
-#include "sriov/vf_count.hpp"
+#include "sriov/pf_and_vfs.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "simulated_kernel.hpp"
-#include "sriov/read_pf.hpp"
 #include "sysfs/pci_function.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/host/system_kernel.hpp"

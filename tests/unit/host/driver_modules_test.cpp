@@ -1,4 +1,4 @@
-#include "vfpass/host/vfio_driver_match.hpp"
+#include "vfpass/host/driver_modules.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,13 +1,10 @@
-#include "holders/process_holders.hpp"
+#include "holders/holder_kinds.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/sysmacros.h>
 
 #include "helper/guarded_child.hpp"
-#include "holders/block_holders.hpp"
-#include "holders/device_file_holders.hpp"
-#include "holders/rdma_holders.hpp"
 #include "process_tree.hpp"
 #include "vfpass/host/find_holders.hpp"
 
