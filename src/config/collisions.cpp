@@ -5,7 +5,7 @@
 #include <set>
 #include <span>
 
-#include "guest_interface.hpp"
+#include "readers.hpp"
 
 namespace vfpass::config {
 namespace {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "problem_list.hpp"
+#include "vfpass/config/configuration.hpp"
 #include "vfpass/finding.hpp"
 #include "vfpass/mapping.hpp"
 #include "vfpass/soft_roce.hpp"
@@ -55,5 +56,17 @@ std::optional<std::string> readTrustedFile(const std::filesystem::path& file,
 /// The same rule for a directory, because anyone who can write to it can replace its files. Returns
 /// false after reporting a problem.
 bool checkTrustedFolder(const std::filesystem::path& folder, ProblemList& problems);
+
+/// Why `ADDRESS/PREFIX` is not valid as the address (IPv4 or IPv6) of a guest interface; nullopt if
+/// it is valid.
+std::optional<std::string> guestAddressFault(const std::string& text);
+
+/// Why this name, which has the schema's form, is not possible as the fixed name of an interface in
+/// the guest; nullopt if it is.
+std::optional<std::string> guestNameFault(const std::string& name);
+
+/// One problem for each VF whose interface has the name of an earlier one's. Mappings of other
+/// guests may have the same names.
+std::vector<Problem> repeatedGuestNames(const Mapping& mapping);
 
 }  // namespace vfpass::config

@@ -4,8 +4,6 @@
 #include <type_traits>
 #include <vector>
 
-#include "guest_interface.hpp"
-
 namespace vfpass::config {
 namespace {
 

@@ -1,4 +1,4 @@
-#include "guest_interface.hpp"
+#include "readers.hpp"
 
 #include <gtest/gtest.h>
 
