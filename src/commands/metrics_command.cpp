@@ -13,7 +13,7 @@
 #include "vfpass/host/vf_statistics.hpp"
 #include "vfpass/inventory/read_inventory.hpp"
 #include "vfpass/metrics/metrics.hpp"
-#include "vfpass/state/report_history.hpp"
+#include "vfpass/state/verification_records.hpp"
 
 namespace vfpass::commands {
 namespace {

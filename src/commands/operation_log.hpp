@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "vfpass/error.hpp"
-#include "vfpass/events/journal_entry.hpp"
+#include "vfpass/events/journal_event.hpp"
 
 namespace vfpass::commands {
 

@@ -9,7 +9,7 @@
 #include "vfpass/base/text.hpp"
 #include "vfpass/report/status_report.hpp"
 #include "vfpass/report/verify_report.hpp"
-#include "vfpass/state/report_history.hpp"
+#include "vfpass/state/verification_records.hpp"
 
 namespace vfpass::commands {
 namespace {

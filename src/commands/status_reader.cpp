@@ -10,7 +10,7 @@
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/guest_machine.hpp"
 #include "vfpass/plan/check_device.hpp"
-#include "vfpass/state/started_marks.hpp"
+#include "vfpass/state/verification_records.hpp"
 
 namespace vfpass::commands {
 namespace {

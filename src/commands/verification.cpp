@@ -16,8 +16,7 @@
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/read_domain_facts.hpp"
 #include "vfpass/report/verify_report.hpp"
-#include "vfpass/state/report_history.hpp"
-#include "vfpass/state/started_marks.hpp"
+#include "vfpass/state/verification_records.hpp"
 
 namespace vfpass::commands {
 namespace {

@@ -15,7 +15,7 @@
 #include "vfpass/base/text.hpp"
 #include "vfpass/report/topology_report.hpp"
 #include "vfpass/report/verify_report.hpp"
-#include "vfpass/state/report_history.hpp"
+#include "vfpass/state/verification_records.hpp"
 #include "vfpass/topology/guest_topology.hpp"
 
 namespace vfpass::commands {

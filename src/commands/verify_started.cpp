@@ -25,7 +25,7 @@
 #include "vfpass/error.hpp"
 #include "vfpass/report/verify_report.hpp"
 #include "vfpass/state/locks.hpp"
-#include "vfpass/state/started_marks.hpp"
+#include "vfpass/state/verification_records.hpp"
 
 namespace vfpass::commands {
 namespace {

@@ -18,7 +18,7 @@
 #include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
-#include "vfpass/events/journal_entry.hpp"
+#include "vfpass/events/journal_event.hpp"
 
 namespace vfpass::hook {
 namespace {

@@ -13,12 +13,12 @@
 #include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/events/journal_entry.hpp"
+#include "vfpass/events/journal_event.hpp"
 #include "vfpass/host/system_kernel.hpp"
 #include "vfpass/plan/metadata_check.hpp"
 #include "vfpass/plan/plan_hook.hpp"
 #include "vfpass/state/locks.hpp"
-#include "vfpass/state/started_marks.hpp"
+#include "vfpass/state/verification_records.hpp"
 
 namespace vfpass::hook {
 namespace {

@@ -14,7 +14,7 @@
 #include "vfpass/base/file_descriptor.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
-#include "vfpass/events/journal_entry.hpp"
+#include "vfpass/events/journal_event.hpp"
 
 namespace vfpass::hook {
 namespace {

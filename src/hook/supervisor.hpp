@@ -7,7 +7,7 @@
 namespace vfpass::hook {
 
 /// Ends the process after this time with one line on stderr, this entry in the journal
-/// (events/journal_entry.hpp) and this exit code: libvirt has no timeout for hooks and holds the
+/// (events/journal_event.hpp) and this exit code: libvirt has no timeout for hooks and holds the
 /// domain's lock while one runs. A worker is killed first.
 void startWatchdog(std::chrono::seconds timeout, int exitCode, const std::string& entry);
 

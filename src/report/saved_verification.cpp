@@ -44,7 +44,7 @@ void shorten(std::string& text, std::size_t& left) {
 
 using Value = nlohmann::json;
 
-// Reports that are read have at most 8 MiB (report_history.hpp).
+// Reports that are read have at most 8 MiB (verification_records.hpp).
 constexpr JsonLimits reportLimits{std::size_t{8} << 20U, 32};
 
 // Null for a damaged report.

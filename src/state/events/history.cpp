@@ -4,7 +4,7 @@
 
 #include "vfpass/base/json_reader.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/events/event.hpp"
+#include "vfpass/events/journal_event.hpp"
 
 namespace vfpass::events {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "cases/case.hpp"
 #include "scenarios/sample_host.hpp"
-#include "vfpass/state/report_history.hpp"
+#include "vfpass/state/verification_records.hpp"
 #include "world/fingerprint.hpp"
 
 namespace vfpass::crash {

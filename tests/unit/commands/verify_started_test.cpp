@@ -9,7 +9,7 @@
 
 #include "fake/temporary_folder.hpp"
 #include "verify_started.hpp"
-#include "vfpass/state/started_marks.hpp"
+#include "vfpass/state/verification_records.hpp"
 
 namespace vfpass::commands {
 namespace {

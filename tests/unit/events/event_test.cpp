@@ -1,4 +1,4 @@
-#include "vfpass/events/event.hpp"
+#include "vfpass/events/journal_event.hpp"
 
 #include <fstream>
 #include <set>

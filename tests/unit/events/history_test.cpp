@@ -1,6 +1,6 @@
 #include "vfpass/events/history.hpp"
 
-#include "vfpass/events/event.hpp"
+#include "vfpass/events/journal_event.hpp"
 
 namespace vfpass::events {
 namespace {

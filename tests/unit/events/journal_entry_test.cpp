@@ -1,4 +1,4 @@
-#include "vfpass/events/journal_entry.hpp"
+#include "vfpass/events/journal_event.hpp"
 
 #include <map>
 #include <string>

@@ -1,4 +1,4 @@
-#include "vfpass/events/journal_entry.hpp"
+#include "vfpass/events/journal_event.hpp"
 
 #include <fcntl.h>
 #include <sys/socket.h>

@@ -5,7 +5,7 @@
 
 #include "fake/temporary_folder.hpp"
 #include "vfpass/state/database.hpp"
-#include "vfpass/state/started_marks.hpp"
+#include "vfpass/state/verification_records.hpp"
 
 namespace vfpass::hook {
 namespace {

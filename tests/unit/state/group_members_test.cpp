@@ -14,8 +14,7 @@
 #include "system_call_faults.hpp"
 #include "vfpass/state/database.hpp"
 #include "vfpass/state/locks.hpp"
-#include "vfpass/state/report_history.hpp"
-#include "vfpass/state/started_marks.hpp"
+#include "vfpass/state/verification_records.hpp"
 
 namespace vfpass::state {
 namespace {

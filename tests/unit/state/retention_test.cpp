@@ -8,7 +8,7 @@
 #include "fake/temporary_folder.hpp"
 #include "samples.hpp"
 #include "vfpass/state/locks.hpp"
-#include "vfpass/state/report_history.hpp"
+#include "vfpass/state/verification_records.hpp"
 
 namespace vfpass::state {
 namespace {

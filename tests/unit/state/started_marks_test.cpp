@@ -1,4 +1,4 @@
-#include "vfpass/state/started_marks.hpp"
+#include "vfpass/state/verification_records.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

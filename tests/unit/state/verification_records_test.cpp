@@ -1,4 +1,4 @@
-#include "vfpass/state/report_history.hpp"
+#include "vfpass/state/verification_records.hpp"
 
 #include <gtest/gtest.h>
 
