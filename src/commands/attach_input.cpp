@@ -7,7 +7,6 @@
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/domain_xml.hpp"
-#include "vfpass/domain/guest_machine.hpp"
 #include "vfpass/domain/read_domain_facts.hpp"
 #include "vfpass/domain/seal.hpp"
 #include "vfpass/host/vf_space.hpp"

@@ -7,7 +7,6 @@
 #include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/domain/guest_machine.hpp"
 #include "vfpass/domain/read_domain_facts.hpp"
 #include "vfpass/error.hpp"
 #include "vfpass/host/vfio_holders.hpp"

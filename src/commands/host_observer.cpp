@@ -8,7 +8,6 @@
 #include "vfpass/base/node_set.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/domain_xml.hpp"
-#include "vfpass/domain/guest_machine.hpp"
 #include "vfpass/domain/read_domain_facts.hpp"
 #include "vfpass/host/root.hpp"
 #include "vfpass/host/vfio_holders.hpp"

@@ -5,7 +5,7 @@
 #include "survey_domains.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/domain_xml.hpp"
-#include "vfpass/domain/guest_machine.hpp"
+#include "vfpass/domain/read_domain_facts.hpp"
 #include "vfpass/plan/plan_attach.hpp"
 #include "vfpass/report/plan_report.hpp"
 #include "vfpass/topology/distance.hpp"

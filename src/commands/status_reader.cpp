@@ -8,7 +8,7 @@
 #include "subject.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/domain/guest_machine.hpp"
+#include "vfpass/domain/read_domain_facts.hpp"
 #include "vfpass/plan/check_device.hpp"
 #include "vfpass/state/verification_records.hpp"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "fragments.hpp"
+#include "device_xml.hpp"
 #include "metadata.hpp"
 #include "our_elements.hpp"
 #include "xml_source.hpp"

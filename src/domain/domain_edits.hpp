@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "device_xml.hpp"
 #include "document.hpp"
-#include "fragments.hpp"
 #include "vfpass/domain_edit.hpp"
 #include "xml_source.hpp"
 

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "device_xml.hpp"
 #include "document.hpp"
-#include "fragments.hpp"
 #include "our_elements.hpp"
 #include "pci_elements.hpp"
 #include "vfpass/base/text.hpp"

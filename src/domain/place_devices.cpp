@@ -7,7 +7,7 @@
 #include "pci_elements.hpp"
 #include "qemu_arguments.hpp"
 #include "vfpass/domain/domain_xml.hpp"
-#include "vfpass/domain/guest_machine.hpp"
+#include "vfpass/domain/read_domain_facts.hpp"
 #include "vfpass/guest_tree.hpp"
 #include "xml_source.hpp"
 
@@ -36,7 +36,7 @@ Error noRoom(const std::string& what) {
                "remove PCI devices or controllers that the guest does not need");
 }
 
-void readController(pugi::xml_node device, GuestBus& bus) {
+void addController(pugi::xml_node device, GuestBus& bus) {
   const auto index = controllerIndex(device);
   if (!index) {
     throw badXml("PCI controller without a valid index");
@@ -54,7 +54,7 @@ GuestBus readGuestBus(const Document& document) {
   GuestBus bus;
   for (const auto device : document.devices()) {
     if (isPciController(device)) {
-      readController(device, bus);
+      addController(device, bus);
     }
     const auto address = guestAddressOf(device);
     if (address && address->bus == 0) {

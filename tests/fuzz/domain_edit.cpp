@@ -1,6 +1,6 @@
 // Attach and detach on any domain XML that vfpass does not manage yet.
-// covers: src/domain/place_devices.cpp src/domain/with_leases.cpp src/domain/xml_source.cpp
-// src/domain/element_text.cpp
+// covers: src/domain/place_devices.cpp src/domain/add_remove_elements.cpp src/domain/xml_source.cpp
+// src/domain/document.cpp
 #include "fake/seal_key.hpp"
 #include "fuzz/target.hpp"
 #include "vfpass/domain/domain_xml.hpp"

@@ -1,10 +1,9 @@
 // The readers of libvirt's XML that plans and settings depend on.
-// covers: src/domain/guest_machine.cpp src/domain/network_xml.cpp src/domain/read_domain_facts.cpp
+// covers: src/domain/read_domain_facts.cpp src/domain/network_xml.cpp
 // src/domain/pci_elements.cpp
 #include <algorithm>
 
 #include "fuzz/target.hpp"
-#include "vfpass/domain/guest_machine.hpp"
 #include "vfpass/domain/network_xml.hpp"
 #include "vfpass/domain/read_domain_facts.hpp"
 

@@ -1,5 +1,5 @@
 # VFs that libvirt partly manages: managed: yes, and <interface>.
-# covers: src/domain/our_elements.* src/domain/fragments.* src/plan/device_steps.* templates src/hook
+# covers: src/domain/our_elements.* src/domain/device_xml.* src/plan/device_steps.* templates src/hook
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

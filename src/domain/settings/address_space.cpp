@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "parts.hpp"
+#include "setting_proposals.hpp"
 #include "vfpass/version.hpp"
 
 namespace vfpass::settings {

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "parts.hpp"
+#include "setting_proposals.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/lease.hpp"
 #include "vfpass/pci_vendors.hpp"

@@ -2,7 +2,7 @@
 #include <array>
 #include <map>
 
-#include "parts.hpp"
+#include "setting_proposals.hpp"
 #include "vfpass/version.hpp"
 
 namespace vfpass::settings {

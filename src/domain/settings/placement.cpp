@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <map>
 
-#include "parts.hpp"
+#include "setting_proposals.hpp"
 #include "vfpass/base/node_set.hpp"
 #include "vfpass/base/text.hpp"
 

@@ -1,4 +1,4 @@
-#include "vfpass/domain/guest_machine.hpp"
+#include "vfpass/domain/read_domain_facts.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

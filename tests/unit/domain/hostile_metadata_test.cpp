@@ -9,7 +9,6 @@
 #include "document.hpp"
 #include "fake/seal_key.hpp"
 #include "support.hpp"
-#include "vfpass/domain/guest_machine.hpp"
 #include "vfpass/domain/read_domain_facts.hpp"
 #include "vfpass/domain/seal.hpp"
 

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "parts.hpp"
+#include "setting_proposals.hpp"
 #include "support.hpp"
 
 namespace vfpass::settings {

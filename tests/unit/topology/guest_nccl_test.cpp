@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "mirror_support.hpp"
-#include "vfpass/domain/guest_machine.hpp"
+#include "vfpass/domain/read_domain_facts.hpp"
 #include "vfpass/report/topology_report.hpp"
 #include "vfpass/topology/distance.hpp"
 #include "vfpass/topology/guest_topology.hpp"

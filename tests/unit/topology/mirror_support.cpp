@@ -10,7 +10,7 @@
 
 #include "hosts/topology_builder.hpp"
 #include "vfpass/domain/domain_xml.hpp"
-#include "vfpass/domain/guest_machine.hpp"
+#include "vfpass/domain/read_domain_facts.hpp"
 #include "vfpass/host/root.hpp"
 #include "vfpass/inventory/read_inventory.hpp"
 #include "vfpass/topology/distance.hpp"

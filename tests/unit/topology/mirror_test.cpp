@@ -12,7 +12,7 @@
 #include "hosts/topology_builder.hpp"
 #include "mirror_support.hpp"
 #include "vfpass/domain/domain_xml.hpp"
-#include "vfpass/domain/guest_machine.hpp"
+#include "vfpass/domain/read_domain_facts.hpp"
 #include "vfpass/topology/distance.hpp"
 #include "vfpass/topology/guest_topology.hpp"
 

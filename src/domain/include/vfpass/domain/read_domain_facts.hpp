@@ -6,6 +6,7 @@
 
 #include "vfpass/domain_edit.hpp"
 #include "vfpass/domain_facts.hpp"
+#include "vfpass/guest_tree.hpp"
 #include "vfpass/peer_mapping.hpp"
 
 namespace vfpass::domain {
@@ -33,5 +34,13 @@ GuestMemory guestMemory(std::string_view xml);
 /// enabled='yes'/>` (12.2). libvirt defaults to a container. Throws Error (ExitCode::badInput) if
 /// the text is not a domain.
 VfioBackend configuredBackend(std::string_view xml);
+
+/// PCI buses, passed-through devices and NUMA cells of a domain XML. Leaves out hostdevs with an
+/// invalid host address, cells without an id and invalid node sets. Throws Error
+/// (ExitCode::badInput) if the text is not a domain.
+GuestMachine readGuestMachine(std::string_view xml);
+
+/// The machine without our devices and controllers: what the guest keeps after a detach.
+GuestMachine withoutOurs(GuestMachine machine);
 
 }  // namespace vfpass::domain

@@ -1,4 +1,4 @@
-#include "fragments.hpp"
+#include "device_xml.hpp"
 
 #include <pugixml.hpp>
 #include <sstream>

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "document.hpp"
 #include "metadata.hpp"
 #include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/lease.hpp"
@@ -33,14 +34,5 @@ std::string metadataFragment(const std::vector<Lease>& leases, const SealKey& ke
 /// The domain XML without our metadata, devices and controllers. A port with another device behind
 /// it stays; if none of the `wanted` leases has it, it loses our alias.
 std::string removeElements(std::string_view xml, const std::vector<Lease>& wanted);
-
-/// The text of an element with line breaks around child elements as libvirt writes them, indented
-/// by two spaces per level; `indentation` is put before every line but the first. `quotes` is 0 or
-/// pugi::format_attribute_single_quote.
-std::string elementText(pugi::xml_node node, std::string_view indentation, unsigned quotes);
-
-/// An element in one form: two elements have the same exactly if they differ at most in white
-/// space, quotes and the order of attributes. Nesting must be bounded, as scanElements() does.
-std::string canonicalElement(pugi::xml_node element);
 
 }  // namespace vfpass::domain
