@@ -13,7 +13,7 @@
 #include "vfpass/plan/check_device.hpp"
 #include "vfpass/plan/judge_holders.hpp"
 #include "vfpass/plan/plan_detach.hpp"
-#include "vfpass/plan/unrestored.hpp"
+#include "vfpass/plan/unused_leases.hpp"
 #include "vfpass/report/plan_report.hpp"
 #include "vfpass/state/locks.hpp"
 

@@ -15,7 +15,6 @@
 #include "vfpass/base/text.hpp"
 #include "vfpass/events/journal_event.hpp"
 #include "vfpass/host/system_kernel.hpp"
-#include "vfpass/plan/metadata_check.hpp"
 #include "vfpass/plan/plan_hook.hpp"
 #include "vfpass/state/locks.hpp"
 #include "vfpass/state/verification_records.hpp"

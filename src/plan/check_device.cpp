@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "check_isolation.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/judge_holders.hpp"
 #include "vfpass/plan/lease_device.hpp"

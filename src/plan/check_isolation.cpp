@@ -1,4 +1,4 @@
-#include "check_isolation.hpp"
+#include "vfpass/plan/check_device.hpp"
 
 #include <algorithm>
 #include <array>

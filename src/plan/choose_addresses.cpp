@@ -1,11 +1,10 @@
-#include "choose_addresses.hpp"
+#include "attach_decisions.hpp"
 
 #include <algorithm>
 #include <optional>
 #include <set>
 #include <vector>
 
-#include "decide_lease.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/objection.hpp"

@@ -1,10 +1,8 @@
-#include "choose_vectors.hpp"
+#include "attach_decisions.hpp"
 
 #include <algorithm>
 #include <map>
 #include <optional>
-
-#include "decide_lease.hpp"
 
 namespace vfpass::plan {
 namespace {

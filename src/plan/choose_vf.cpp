@@ -1,4 +1,4 @@
-#include "decide_lease.hpp"
+#include "attach_decisions.hpp"
 
 #include <algorithm>
 #include <set>

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "decide_lease.hpp"
+#include "attach_decisions.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/check_device.hpp"
 #include "vfpass/plan/other_owners.hpp"

@@ -1,11 +1,10 @@
-#include "decide_lease.hpp"
+#include "attach_decisions.hpp"
 
 #include <algorithm>
 #include <map>
 #include <set>
 
-#include "choose_addresses.hpp"
-#include "vf_creation.hpp"
+#include "plan_vf_creation.hpp"
 #include "vfpass/base/driver_name.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/mlx5_firmware.hpp"

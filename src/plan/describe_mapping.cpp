@@ -1,8 +1,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "decide_lease.hpp"
-#include "plan_settings.hpp"
+#include "attach_decisions.hpp"
 #include "renames.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/lease_device.hpp"

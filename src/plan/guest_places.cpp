@@ -1,9 +1,8 @@
-#include "guest_places.hpp"
+#include "attach_decisions.hpp"
 
 #include <algorithm>
 #include <map>
 
-#include "decide_lease.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/lease_device.hpp"

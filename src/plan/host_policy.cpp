@@ -4,7 +4,7 @@
 #include <tuple>
 
 #include "host_objections.hpp"
-#include "vf_creation.hpp"
+#include "plan_vf_creation.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::plan {

@@ -1,8 +1,7 @@
-#include "lease_changes.hpp"
+#include "attach_decisions.hpp"
 
 #include <algorithm>
 
-#include "decide_lease.hpp"
 #include "device_steps.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"

@@ -4,14 +4,10 @@
 #include <map>
 #include <set>
 
-#include "choose_vectors.hpp"
-#include "decide_lease.hpp"
+#include "attach_decisions.hpp"
 #include "device_steps.hpp"
-#include "guest_places.hpp"
-#include "lease_changes.hpp"
-#include "plan_settings.hpp"
+#include "plan_vf_creation.hpp"
 #include "renames.hpp"
-#include "vf_creation.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/check_device.hpp"
 #include "vfpass/plan/judge_holders.hpp"

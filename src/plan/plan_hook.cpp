@@ -5,11 +5,10 @@
 #include <set>
 
 #include "device_steps.hpp"
-#include "vf_creation.hpp"
+#include "plan_vf_creation.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/check_device.hpp"
 #include "vfpass/plan/lease_device.hpp"
-#include "vfpass/plan/metadata_check.hpp"
 #include "vfpass/plan/other_owners.hpp"
 #include "vfpass/port_fault.hpp"
 

@@ -1,10 +1,9 @@
-#include "plan_settings.hpp"
+#include "attach_decisions.hpp"
 
 #include <algorithm>
 #include <iterator>
 #include <set>
 
-#include "decide_lease.hpp"
 #include "vfpass/plan/lease_device.hpp"
 
 namespace vfpass::plan {

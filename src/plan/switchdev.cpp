@@ -1,4 +1,4 @@
-#include "vf_creation.hpp"
+#include "plan_vf_creation.hpp"
 
 #include <algorithm>
 

@@ -13,7 +13,7 @@
 #include "vfpass/error.hpp"
 #include "vfpass/report/topology_report.hpp"
 #include "vfpass/topology.hpp"
-#include "vfpass/topology/branch.hpp"
+#include "vfpass/topology/distance.hpp"
 
 namespace vfpass::report {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "vfpass/report/table.hpp"
 #include "vfpass/report/topology_report.hpp"
-#include "vfpass/topology/branch.hpp"
+#include "vfpass/topology/distance.hpp"
 #include "vfpass/topology/nearest_pf.hpp"
 #include "vfpass/topology/pcie_link.hpp"
 

@@ -1,4 +1,4 @@
-#include "controller_set.hpp"
+#include "mirror_parts.hpp"
 
 #include <algorithm>
 #include <string>

@@ -1,4 +1,4 @@
-#include "guest_cells.hpp"
+#include "mirror_parts.hpp"
 
 #include <algorithm>
 

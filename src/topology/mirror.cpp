@@ -5,8 +5,7 @@
 #include <optional>
 #include <tuple>
 
-#include "controller_set.hpp"
-#include "guest_cells.hpp"
+#include "mirror_parts.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/topology/distance.hpp"
 #include "vfpass/topology/guest_topology.hpp"

@@ -1,5 +1,5 @@
 # PFs configured by host.yaml: VF count, eswitch mode, MTU, link; VFs in use are kept; and installing the hook.
-# covers: src/commands/host_apply.cpp src/commands/host*.cpp src/plan/host_* src/plan/vf_creation.cpp src/plan/vf_creation.* src/host/sriov/create_remove_vfs.*
+# covers: src/commands/host_apply.cpp src/commands/host*.cpp src/plan/host_* src/plan/plan_vf_creation.* src/host/sriov/create_remove_vfs.*
 # covers: src/host/sriov/read_pf.* src/commands/?f_command.cpp
 # covers: src/host/netlink/link_settings.cpp src/config/host_reader.cpp src/hook/install/include/vfpass/install/hook_files.*
 # shellcheck shell=bash

@@ -1,6 +1,6 @@
 # Second boot: another card has the address of the leased one. It is neither passed to the VM nor changed to
 # the leased card's previous state.
-# covers: src/host/sysfs/pci_function.* src/apply/device_owner.cpp src/plan/unrestored.cpp src/state/lease_*
+# covers: src/host/sysfs/pci_function.* src/apply/device_owner.cpp src/plan/unused_leases.cpp src/state/lease_*
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

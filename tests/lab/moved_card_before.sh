@@ -1,5 +1,5 @@
 # First boot: a VM is attached. Before the second boot a card is added, which changes the bus numbers.
-# covers: src/host/sysfs/pci_function.* src/apply/device_owner.cpp src/plan/unrestored.cpp src/state/lease_*
+# covers: src/host/sysfs/pci_function.* src/apply/device_owner.cpp src/plan/unused_leases.cpp src/state/lease_*
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

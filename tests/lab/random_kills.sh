@@ -1,6 +1,6 @@
 # attach, detach, host apply and the hook, killed at a random moment, a hundred times or as often as fits into 15 minutes.
 # After recover the host is in the state before or after the command, and a second recover finds nothing.
-# covers: src/apply src/state src/hook src/commands/recover_command.cpp src/plan/unrestored.cpp
+# covers: src/apply src/state src/hook src/commands/recover_command.cpp src/plan/unused_leases.cpp
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

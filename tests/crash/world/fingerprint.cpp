@@ -7,7 +7,7 @@
 
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/domain_xml.hpp"
-#include "vfpass/plan/metadata_check.hpp"
+#include "vfpass/plan/plan_hook.hpp"
 #include "vfpass/state/database.hpp"
 
 namespace vfpass::crash {

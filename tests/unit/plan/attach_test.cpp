@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "choose_addresses.hpp"
+#include "attach_decisions.hpp"
 #include "fake/fake_kernel.hpp"
 #include "hosts/topology_builder.hpp"
 #include "vfpass/mlx5_firmware.hpp"

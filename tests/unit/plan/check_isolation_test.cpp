@@ -1,4 +1,4 @@
-#include "check_isolation.hpp"
+#include "vfpass/plan/check_device.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

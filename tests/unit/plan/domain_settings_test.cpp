@@ -1,5 +1,5 @@
 // The lease that carries the edits of domain settings, and the settings that attach applies.
-#include "plan_settings.hpp"
+#include "attach_decisions.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

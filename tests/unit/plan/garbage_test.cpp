@@ -1,4 +1,4 @@
-#include "vfpass/plan/garbage.hpp"
+#include "vfpass/plan/unused_leases.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "vfpass/plan/metadata_check.hpp"
+#include "vfpass/plan/plan_hook.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "fake/fake_kernel.hpp"
-#include "vfpass/plan/unrestored.hpp"
+#include "vfpass/plan/unused_leases.hpp"
 
 namespace vfpass::plan {
 namespace {

@@ -1,4 +1,4 @@
-#include "vfpass/topology/branch.hpp"
+#include "vfpass/topology/distance.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

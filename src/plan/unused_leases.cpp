@@ -1,4 +1,6 @@
-#include "vfpass/plan/unrestored.hpp"
+#include "vfpass/plan/unused_leases.hpp"
+
+#include <algorithm>
 
 #include "device_steps.hpp"
 #include "vfpass/base/driver_name.hpp"
@@ -6,6 +8,19 @@
 #include "vfpass/plan/lease_device.hpp"
 
 namespace vfpass::plan {
+
+std::vector<Lease> findGarbage(const std::vector<Lease>& leases, const DomainUse& use) {
+  std::vector<Lease> garbage;
+  std::ranges::copy_if(leases, std::back_inserter(garbage), [&](const Lease& lease) {
+    const bool plugged = use.active && (use.pluggedUnknown || use.plugged.contains(lease.entry));
+    const bool configured =
+        lease.persistent && (use.configuredUnknown || use.configured.contains(lease.entry));
+    const bool awaited = !use.exists && use.mapped && lease.persistent;
+    return !awaited && !plugged && !configured;
+  });
+  return garbage;
+}
+
 namespace {
 
 std::string driverText(const std::string& driver) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "vfpass/inventory.hpp"
 #include "vfpass/lease.hpp"
 
 namespace vfpass::plan {
@@ -24,5 +25,11 @@ struct DomainUse {
 /// stopped, or they were removed from its XML. A running domain that has a device keeps its lease
 /// regardless of its configuration. What cannot be read counts as using every lease.
 std::vector<Lease> findGarbage(const std::vector<Lease>& leases, const DomainUse& use);
+
+/// How the devices of ended leases differ from the state recorded before their first lease,
+/// according to `inventory`: one line for each device. A value that the driver does not report
+/// (GUIDs on most kernels) is named as not readable. Empty: everything was restored.
+std::vector<std::string> findUnrestored(const std::vector<Lease>& ended,
+                                        const Inventory& inventory);
 
 }  // namespace vfpass::plan
