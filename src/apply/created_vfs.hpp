@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "holder_gate.hpp"
-#include "vfpass/apply/tools.hpp"
+#include "vfpass/apply/run.hpp"
 
 // VFs that vfpass created belong to all domains that lease one of them, and the last one removes
 // them. Which one is the last may turn out after its plan was made: the others have ended their

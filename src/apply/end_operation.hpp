@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "holder_gate.hpp"
-#include "vfpass/apply/tools.hpp"
+#include "vfpass/apply/run.hpp"
 
 namespace vfpass::apply {
 

@@ -4,7 +4,7 @@
 #include <set>
 #include <vector>
 
-#include "vfpass/apply/tools.hpp"
+#include "vfpass/apply/run.hpp"
 #include "vfpass/plan/judge_holders.hpp"
 #include "vfpass/plan/objection.hpp"
 

@@ -238,22 +238,16 @@ void unplug(const UnplugDevice& action, Tools& tools) {
   }
 }
 
-std::optional<SoftRoceRecord> recordOf(const std::string& name, const Tools& tools) {
-  const auto records = tools.database.softRoceRecords();
-  const auto found = std::ranges::find(records, name, &SoftRoceRecord::name);
-  return found == records.end() ? std::nullopt : std::optional(*found);
-}
-
-std::optional<RdmaLink> findLink(const std::string& name, Tools& tools) {
-  const auto links = tools.kernel.readRdmaLinks();
-  const auto found = std::ranges::find(links, name, &RdmaLink::name);
-  return found == links.end() ? std::nullopt : std::optional(*found);
+template <typename Item>
+std::optional<Item> findNamed(const std::vector<Item>& items, const std::string& name) {
+  const auto found = std::ranges::find(items, name, &Item::name);
+  return found == items.end() ? std::nullopt : std::optional(*found);
 }
 
 // The link of that name, if the record says that vfpass created it in this boot.
 std::optional<RdmaLink> findOurs(const std::string& name, Tools& tools) {
-  const auto record = recordOf(name, tools);
-  auto link = findLink(name, tools);
+  const auto record = findNamed(tools.database.softRoceRecords(), name);
+  auto link = findNamed(tools.kernel.readRdmaLinks(), name);
   const bool ours = link && record && plan::isTheOneMade(*link, *record, tools.kernel.bootId());
   return ours ? std::move(link) : std::nullopt;
 }
@@ -262,7 +256,7 @@ std::optional<RdmaLink> findOurs(const std::string& name, Tools& tools) {
 // ours.
 void addLink(const AddSoftRoceLink& action, Tools& tools) {
   const auto ours = findOurs(action.name, tools);
-  const bool taken = findLink(action.name, tools).has_value();
+  const bool taken = findNamed(tools.kernel.readRdmaLinks(), action.name).has_value();
   SoftRoceRecord record{action.name, action.netdev, std::nullopt, tools.kernel.bootId()};
   if (ours && ours->netdev == action.netdev) {
     record.number = ours->number;
@@ -274,7 +268,7 @@ void addLink(const AddSoftRoceLink& action, Tools& tools) {
     record.number = tools.kernel.addSoftRoceLink(action.name, action.netdev);
   } catch (const Error&) {
     // The answer may be lost: a link that is there now and was not before is ours.
-    const auto made = taken ? std::nullopt : findLink(action.name, tools);
+    const auto made = taken ? std::nullopt : findNamed(tools.kernel.readRdmaLinks(), action.name);
     if (made && made->softRoce && made->netdev == action.netdev) {
       record.number = made->number;
       tools.database.recordSoftRoce(record);
@@ -289,7 +283,7 @@ void addLink(const AddSoftRoceLink& action, Tools& tools) {
 void removeLink(const RemoveSoftRoceLink& action, Tools& tools) {
   RdmaLink link{action.name, true, action.netdev, action.number};
   if (!action.number) {
-    const auto record = recordOf(action.name, tools);
+    const auto record = findNamed(tools.database.softRoceRecords(), action.name);
     if (!record || record->netdev != action.netdev) {
       return;  // creation never began; an earlier link of that name is not ours
     }
@@ -308,59 +302,7 @@ void removeLink(const RemoveSoftRoceLink& action, Tools& tools) {
   tools.database.forgetSoftRoce(action.name);
 }
 
-// Whether the device exists that the whole action concerns.
-bool hasItsDevice(const Action& action, const Tools& tools) {
-  const auto hasFunction = [&](const PciAddress& function) {
-    return tools.kernel.readFunction(function).has_value();
-  };
-  return std::visit(
-      Overloaded{[&](const CreateVfs& create) { return hasFunction(create.pf); },
-                 // The VFs of a removed card are gone, too.
-                 [&](const RemoveVfs& remove) { return hasFunction(remove.pf); },
-                 [&](const SetEswitchMode& set) { return hasFunction(set.pf); },
-                 [&](const SetMtu& set) { return hasFunction(set.pf); },
-                 [&](const SetLinkUp& set) { return hasFunction(set.pf); },
-                 [&](const BindDriver& bind) { return hasFunction(bind.function); },
-                 [&](const ResetFunction& reset) { return hasFunction(reset.function); },
-                 [&](const AddSoftRoceLink& add) {
-                   return tools.kernel.softRoceFault(add.netdev).empty();
-                 },
-                 [](const auto&) { return true; }},
-      action);
-}
-
-std::optional<Action> onExistingVfs(ConfigureVfs action, const Tools& tools) {
-  const auto existing = tools.kernel.vfAddresses(action.pf);
-  std::erase_if(action.vfs,
-                [&](const VfChange& change) { return !existing.contains(change.index); });
-  return action.vfs.empty() ? std::nullopt : std::optional<Action>(std::move(action));
-}
-
 }  // namespace
-
-bool isLiveAction(const Action& action) {
-  return std::holds_alternative<EditLiveMetadata>(action) ||
-         std::holds_alternative<PlugDevice>(action) || std::holds_alternative<UnplugDevice>(action);
-}
-
-bool isDomainAction(const Action& action) {
-  return std::holds_alternative<EditDomain>(action) || isLiveAction(action);
-}
-
-bool isKernelAction(const Action& action) { return !isDomainAction(action) && !isRecord(action); }
-
-bool isRecord(const Action& action) {
-  return std::holds_alternative<RecordLease>(action) || std::holds_alternative<DropLease>(action) ||
-         std::holds_alternative<RecordSoftRoce>(action) ||
-         std::holds_alternative<ForgetSoftRoce>(action);
-}
-
-std::optional<Action> onExistingDevices(const Action& action, const Tools& tools) {
-  if (const auto* configure = std::get_if<ConfigureVfs>(&action)) {
-    return onExistingVfs(*configure, tools);
-  }
-  return hasItsDevice(action, tools) ? std::optional(action) : std::nullopt;
-}
 
 bool isInEffect(const EditDomain& action, Tools& tools) {
   const auto found = hypervisorOf(tools).findDomain(toString(action.domain));

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "end_operation.hpp"
-#include "require_seal_key.hpp"
+#include "perform.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/state/locks.hpp"
 

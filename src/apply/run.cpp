@@ -9,39 +9,12 @@
 #include "end_operation.hpp"
 #include "holder_gate.hpp"
 #include "perform.hpp"
-#include "require_seal_key.hpp"
 #include "vfpass/apply/device_owner.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 
 namespace vfpass::apply {
 namespace {
-
-// End of the batch of steps that are journaled together. A step on a domain is a batch of its own
-// because no lock is held during it; so is creating VFs, because its inverse must not run unless it
-// began.
-std::size_t batchEnd(const std::vector<Step>& steps, std::size_t first) {
-  const auto alone = [&](std::size_t at) {
-    return isDomainAction(steps[at].action) || std::holds_alternative<CreateVfs>(steps[at].action);
-  };
-  std::size_t end = first + 1;
-  while (!alone(first) && end < steps.size() && !alone(end)) {
-    ++end;
-  }
-  return end;
-}
-
-// The first of the steps that return devices to the host, or of all steps of a detach. An attach
-// that drops an entry does so after its last step on the domain.
-std::size_t restorationBegin(const Plan& plan) {
-  if (plan.kind != PlanKind::attach) {
-    return plan.kind == PlanKind::detach ? 0 : plan.steps.size();
-  }
-  const auto last = std::find_if(plan.steps.rbegin(), plan.steps.rend(),
-                                 [](const Step& step) { return isDomainAction(step.action); });
-  return last == plan.steps.rend() ? plan.steps.size()
-                                   : static_cast<std::size_t>(plan.steps.rend() - last);
-}
 
 // How many bindings are begun together, so that a check for holders is recent for each of them.
 constexpr std::size_t maxBindingsTogether = 16;
@@ -163,18 +136,20 @@ class Run {
       requireUnheld(first, end);
     }
     tools_.database.markSteps(operation_, first, end - first, state::StepStatus::started);
-    // Neighbouring resets and bindings run together, everything else one by one.
+    // Neighbouring resets and bindings run together, everything else one by one: a function-level
+    // reset takes at least 100 ms by the PCI specification.
     for (std::size_t at = first; at < end; at = done_) {
       if (isReversible()) {
         tools_.checkStop();
       }
       requireRecentCheck(at, end);
-      if (const auto resets = resetsFrom(at, end); resets.size() > 1) {
+      if (const auto resets = neighbours<ResetFunction>(at, end); resets.size() > 1) {
         performResets(resets, tools_);
         done_ = at + resets.size();
         continue;
       }
-      if (const auto bindings = bindingsFrom(at, end); bindings.size() > 1) {
+      if (const auto bindings = neighbours<BindDriver>(at, end, maxBindingsTogether);
+          bindings.size() > 1) {
         bindTogether(at, bindings);
         continue;
       }
@@ -189,24 +164,16 @@ class Run {
     tools_.database.markSteps(operation_, first, end - first, state::StepStatus::done);
   }
 
-  // Resets of different functions run in parallel; a function-level reset takes at least 100 ms by
-  // the PCI specification.
-  [[nodiscard]] std::vector<ResetFunction> resetsFrom(std::size_t at, std::size_t end) const {
-    std::vector<ResetFunction> resets;
-    for (; at < end && std::holds_alternative<ResetFunction>(plan_.steps[at].action); ++at) {
-      resets.push_back(std::get<ResetFunction>(plan_.steps[at].action));
-    }
-    return resets;
-  }
-
-  [[nodiscard]] std::vector<BindDriver> bindingsFrom(std::size_t at, std::size_t end) const {
-    std::vector<BindDriver> bindings;
-    for (; at < end && bindings.size() < maxBindingsTogether &&
-           std::holds_alternative<BindDriver>(plan_.steps[at].action);
+  // The actions of this kind from `at` on, until one of another kind.
+  template <typename Kind>
+  [[nodiscard]] std::vector<Kind> neighbours(std::size_t at, std::size_t end,
+                                             std::size_t most = SIZE_MAX) const {
+    std::vector<Kind> found;
+    for (; at < end && found.size() < most && std::holds_alternative<Kind>(plan_.steps[at].action);
          ++at) {
-      bindings.push_back(std::get<BindDriver>(plan_.steps[at].action));
+      found.push_back(std::get<Kind>(plan_.steps[at].action));
     }
-    return bindings;
+    return found;
   }
 
   void bindTogether(std::size_t at, const std::vector<BindDriver>& bindings) {

@@ -10,6 +10,34 @@
 namespace vfpass::apply {
 namespace {
 
+// Whether the device exists that the whole action concerns.
+bool hasItsDevice(const Action& action, const Tools& tools) {
+  const auto hasFunction = [&](const PciAddress& function) {
+    return tools.kernel.readFunction(function).has_value();
+  };
+  return std::visit(
+      Overloaded{[&](const CreateVfs& create) { return hasFunction(create.pf); },
+                 // The VFs of a removed card are gone, too.
+                 [&](const RemoveVfs& remove) { return hasFunction(remove.pf); },
+                 [&](const SetEswitchMode& set) { return hasFunction(set.pf); },
+                 [&](const SetMtu& set) { return hasFunction(set.pf); },
+                 [&](const SetLinkUp& set) { return hasFunction(set.pf); },
+                 [&](const BindDriver& bind) { return hasFunction(bind.function); },
+                 [&](const ResetFunction& reset) { return hasFunction(reset.function); },
+                 [&](const AddSoftRoceLink& add) {
+                   return tools.kernel.softRoceFault(add.netdev).empty();
+                 },
+                 [](const auto&) { return true; }},
+      action);
+}
+
+std::optional<Action> onExistingVfs(ConfigureVfs action, const Tools& tools) {
+  const auto existing = tools.kernel.vfAddresses(action.pf);
+  std::erase_if(action.vfs,
+                [&](const VfChange& change) { return !existing.contains(change.index); });
+  return action.vfs.empty() ? std::nullopt : std::optional<Action>(std::move(action));
+}
+
 // Another user of the VFs of this PF; empty if there is none. A write of vfpass itself that is
 // still pending in the kernel does not count.
 std::string otherUser(const RemoveVfs& removal, const Plan& plan, HolderGate& gate, Tools& tools) {
@@ -100,6 +128,13 @@ void rollBackAction(const Action& inverse, const Plan& plan, HolderGate& gate, T
   }
   gate.require({inverse});
   performInverse(inverse, tools, warnings);
+}
+
+std::optional<Action> onExistingDevices(const Action& action, const Tools& tools) {
+  if (const auto* configure = std::get_if<ConfigureVfs>(&action)) {
+    return onExistingVfs(*configure, tools);
+  }
+  return hasItsDevice(action, tools) ? std::optional(action) : std::nullopt;
 }
 
 }  // namespace vfpass::apply

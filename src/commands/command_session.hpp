@@ -11,7 +11,7 @@
 
 #include "bounded_hypervisor.hpp"
 #include "operation_log.hpp"
-#include "vfpass/apply/tools.hpp"
+#include "vfpass/apply/run.hpp"
 #include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/config/configuration.hpp"
 #include "vfpass/host/system_kernel.hpp"

@@ -1,6 +1,6 @@
 # The units in a booted systemd, which enforces their sandboxes: mounts, system calls, capabilities, groups. libvirtd is systemd's
 # too, and QEMU is not root.
-# covers: packaging/systemd packaging/tmpfiles.conf packaging/sysusers.conf src/apply/require_seal_key.cpp
+# covers: packaging/systemd packaging/tmpfiles.conf packaging/sysusers.conf src/apply/step_kinds.cpp
 # shellcheck shell=bash disable=SC2154
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

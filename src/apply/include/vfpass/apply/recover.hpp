@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "vfpass/apply/tools.hpp"
+#include "vfpass/apply/run.hpp"
 #include "vfpass/error.hpp"
 
 namespace vfpass::apply {

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "vfpass/apply/tools.hpp"
+#include "vfpass/apply/run.hpp"
 #include "vfpass/state/locks.hpp"
 
 namespace vfpass::apply {
