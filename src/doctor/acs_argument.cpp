@@ -5,7 +5,7 @@
 
 #include "acs_rules.hpp"
 #include "config_space.hpp"
-#include "distribution.hpp"
+#include "remedies.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::doctor {

@@ -5,8 +5,7 @@
 
 #include "check.hpp"
 #include "config_space.hpp"
-#include "distribution.hpp"
-#include "firmware_remedies.hpp"
+#include "remedies.hpp"
 #include "vfpass/base/driver_name.hpp"
 #include "vfpass/base/text.hpp"
 

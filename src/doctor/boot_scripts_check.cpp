@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "competing_managers.hpp"
-#include "vf_count_writers.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/host/root.hpp"
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -23,5 +24,26 @@ std::vector<std::string> filesIn(const View& view, std::initializer_list<std::st
 /// The beginning of a remedy for a file, such as `in /etc/netplan/a.yaml, `. Packages and programs
 /// write files outside of etc again: those are overridden by a copy in `folder`, under `name`.
 std::string editing(const std::string& file, const std::string& folder, const std::string& name);
+
+// vf_count_writers.cpp
+
+/// The languages in which boot files write to sysfs.
+enum class BootLanguage { shell, udev, unit, tmpfiles, sysfs, modprobe, yaml };
+
+/// A line that sets the VF count of some PF.
+struct VfCountWriter {
+  std::size_t line = 0;  ///< from 1
+  std::string setting;   ///< `sriov_numvfs`, `mlx5_num_vfs`, `num_vfs=8`, `numvfs: 8`
+
+  auto operator<=>(const VfCountWriter&) const = default;
+};
+
+/// The lines that write a VF count. Lines that only read or match it do not count. Where that is
+/// not clear, such as for a path in a variable, the line counts.
+std::vector<VfCountWriter> vfCountWriters(BootLanguage language, std::string_view text);
+
+/// The programs that these lines start, without their arguments: absolute paths, and words that may
+/// be names of programs.
+std::vector<std::string> startedPrograms(BootLanguage language, std::string_view text);
 
 }  // namespace vfpass::doctor

@@ -3,7 +3,7 @@
 #include <map>
 
 #include "check.hpp"
-#include "distribution.hpp"
+#include "remedies.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::doctor {

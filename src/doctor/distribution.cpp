@@ -1,4 +1,4 @@
-#include "distribution.hpp"
+#include "remedies.hpp"
 
 #include <algorithm>
 #include <array>

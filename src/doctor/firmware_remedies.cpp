@@ -1,4 +1,4 @@
-#include "firmware_remedies.hpp"
+#include "remedies.hpp"
 
 #include <algorithm>
 #include <iterator>

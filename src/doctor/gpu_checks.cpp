@@ -3,7 +3,7 @@
 
 #include "check.hpp"
 #include "config_space.hpp"
-#include "distribution.hpp"
+#include "remedies.hpp"
 #include "vfpass/base/pci_resource.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/host/function_reset.hpp"

@@ -2,7 +2,7 @@
 #include <array>
 
 #include "check.hpp"
-#include "distribution.hpp"
+#include "remedies.hpp"
 #include "vfpass/base/driver_name.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"

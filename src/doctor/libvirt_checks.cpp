@@ -5,7 +5,7 @@
 #include <array>
 
 #include "check.hpp"
-#include "distribution.hpp"
+#include "remedies.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 

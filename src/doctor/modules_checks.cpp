@@ -8,7 +8,7 @@
 #include <string>
 
 #include "check.hpp"
-#include "distribution.hpp"
+#include "remedies.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/host/root.hpp"
 #include "view.hpp"

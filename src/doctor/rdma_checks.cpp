@@ -5,8 +5,7 @@
 #include <tuple>
 
 #include "check.hpp"
-#include "distribution.hpp"
-#include "firmware_remedies.hpp"
+#include "remedies.hpp"
 #include "vfpass/arp_policy.hpp"
 #include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/base/shell.hpp"

@@ -2,7 +2,7 @@
 #include <array>
 
 #include "check.hpp"
-#include "firmware_remedies.hpp"
+#include "remedies.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/host/vf_space.hpp"
 

@@ -1,6 +1,7 @@
-#include "vf_count_writers.hpp"
+#include "competing_managers.hpp"
 
 #include <yaml-cpp/yaml.h>
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -377,34 +378,35 @@ std::vector<VfCountWriter> vfCountWriters(BootLanguage language, std::string_vie
   for (const LogicalLine& line : logicalLines(text)) {
     addSettings(language, line, found);
   }
-  const auto place = [](const VfCountWriter& writer) {
-    return std::pair(writer.line, writer.setting);
-  };
-  std::ranges::sort(found, {}, place);
-  const auto isSamePlace = [&](const VfCountWriter& one, const VfCountWriter& other) {
-    return place(one) == place(other);
-  };
-  found.erase(std::unique(found.begin(), found.end(), isSamePlace), found.end());
+  std::ranges::sort(found);
+  const auto repeated = std::ranges::unique(found);
+  found.erase(repeated.begin(), repeated.end());
   return found;
 }
 
 std::vector<std::string> startedPrograms(BootLanguage language, std::string_view text) {
-  constexpr std::string_view ends = " \t\v\"'=;|&()<>{}`@!:+-";
+  constexpr std::string_view ends = " \t\v\"'=;|&()<>{}`";
+  constexpr std::string_view starts = " \t\v\"'=;|&()<>{}`@!:+-";  // systemd's prefixes, too
+  const auto wordAt = [&](std::string_view command, std::size_t at) {
+    return command.substr(at, std::min(command.find_first_of(ends, at), command.size()) - at);
+  };
   std::vector<std::string> found;
   eachCommand(language, text, [&](const LogicalLine&, std::string_view command, std::size_t) {
+    // Absolute paths.
     for (auto at = command.find('/'); at != std::string_view::npos; at = command.find('/', at)) {
-      const auto end = std::min(command.find_first_of(" \t\v\"'=;|&()<>{}`", at), command.size());
-      if (at == 0 || ends.find(command[at - 1]) != std::string_view::npos) {
-        found.emplace_back(command.substr(at, end - at));
+      const auto path = wordAt(command, at);
+      if (at == 0 || starts.find(command[at - 1]) != std::string_view::npos) {
+        found.emplace_back(path);
       }
-      at = end;
+      at += path.size();
     }
-    for (std::size_t at = 0; (at = command.find_first_not_of(ends, at)) < command.size();) {
-      const auto end = std::min(command.find_first_of(" \t\v\"'=;|&()<>{}`", at), command.size());
-      if (command.substr(at, end - at).find('/') == std::string_view::npos) {
-        found.emplace_back(command.substr(at, end - at));
+    // Words that are no paths.
+    for (std::size_t at = 0; (at = command.find_first_not_of(starts, at)) < command.size();) {
+      const auto word = wordAt(command, at);
+      if (word.find('/') == std::string_view::npos) {
+        found.emplace_back(word);
       }
-      at = end;
+      at += word.size();
     }
   });
   return found;

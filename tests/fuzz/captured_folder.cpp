@@ -1,6 +1,6 @@
 // The tree of a snapshot, one entry per line: f, l or d, and the path. Links lead out of the tree.
 // The first line can name what is already in its place.
-// covers: src/doctor/capture/captured_folder.cpp -writeFolder
+// covers: src/doctor/capture/captured_tree.cpp -writeFolder
 #include "vfpass/capture/captured_tree.hpp"
 
 #include <unistd.h>

@@ -1,6 +1,18 @@
 #include "vfpass/capture/captured_tree.hpp"
 
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <memory>
+#include <system_error>
+
+#include "vfpass/base/shell.hpp"
+#include "vfpass/base/text.hpp"
 #include "vfpass/doctor/doctor.hpp"
+#include "vfpass/error.hpp"
 
 namespace vfpass::capture {
 namespace {
@@ -46,6 +58,141 @@ CapturedTree keptOf(const host::Recording& recording) {
   }
   tree.erase("proc");
   return tree;
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int directoryFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+
+[[noreturn]] void fail(const fs::path& path, const std::string& reason) {
+  throw Error("cannot write " + printable(path.native()) + ": " + reason,
+              "check free space and permissions");
+}
+
+[[noreturn]] void refuse(const fs::path& folder, const std::string& reason,
+                         const std::string& remedy) {
+  throw Error(printable(folder.native()) + reason, remedy, ExitCode::badInput);
+}
+
+bool isEmpty(const FileDescriptor& folder) {
+  const int copy = ::openat(folder.get(), ".", directoryFlags);
+  const std::unique_ptr<DIR, int (*)(DIR*)> entries(copy < 0 ? nullptr : ::fdopendir(copy),
+                                                    ::closedir);
+  if (!entries) {
+    return false;
+  }
+  int count = 0;
+  while (::readdir(entries.get()) != nullptr) {
+    ++count;
+  }
+  return count == 2;  // . and ..
+}
+
+void requireOwn(const FileDescriptor& opened, const fs::path& folder) {
+  struct stat status = {};
+  if (::fstat(opened.get(), &status) != 0) {
+    fail(folder, errnoText(errno));
+  }
+  if (status.st_uid != ::geteuid()) {
+    refuse(folder, " belongs to another user (id " + std::to_string(status.st_uid) + ")",
+           "specify a new directory");
+  }
+  if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    refuse(folder, " is writable by other users",
+           "specify a new directory, or run `chmod go-w " + shellArgument(folder.native()) + "`");
+  }
+}
+
+void writeAll(const FileDescriptor& file, const std::string& content, const fs::path& path) {
+  for (std::size_t done = 0; done < content.size();) {
+    const ssize_t count = ::write(file.get(), content.data() + done, content.size() - done);
+    if (count < 0 && errno != EINTR) {
+      fail(path, errnoText(errno));
+    }
+    done += count < 0 ? 0 : static_cast<std::size_t>(count);
+  }
+}
+
+}  // namespace
+
+CapturedFolder::CapturedFolder(const fs::path& folder)
+    : folder_(folder.has_filename() ? folder : folder.parent_path()) {
+  std::error_code error;
+  if (folder_.has_parent_path()) {
+    fs::create_directories(folder_.parent_path(), error);
+    if (error) {
+      fail(folder_.parent_path(), error.message());
+    }
+  }
+  if (::mkdir(folder_.c_str(), 0755) != 0 && errno != EEXIST) {
+    fail(folder_, errnoText(errno));
+  }
+  root_ = FileDescriptor(::open(folder_.c_str(), directoryFlags));
+  if (!root_ && errno != ENOTDIR && errno != ELOOP) {
+    fail(folder_, errnoText(errno));
+  }
+  if (!root_ || !isEmpty(root_)) {
+    refuse(folder_, " exists and is not an empty directory", "specify a new directory");
+  }
+  requireOwn(root_, folder_);
+}
+
+FileDescriptor CapturedFolder::below(const FileDescriptor& parent, const std::string& name,
+                                     const fs::path& path) const {
+  // The first component of an absolute path is `/`, which openat() opens whatever the directory is.
+  if (name.empty() || name == "." || name == ".." || name.starts_with('/')) {
+    fail(folder_ / path, "path is outside the snapshot");
+  }
+  if (::mkdirat(parent.get(), name.c_str(), 0755) != 0 && errno != EEXIST) {
+    fail(folder_ / path, errnoText(errno));
+  }
+  FileDescriptor opened(::openat(parent.get(), name.c_str(), directoryFlags));
+  if (!opened) {
+    fail(folder_ / path, errnoText(errno));
+  }
+  return opened;
+}
+
+FileDescriptor CapturedFolder::parentOf(const fs::path& path) const {
+  FileDescriptor current(::openat(root_.get(), ".", directoryFlags));
+  if (!current) {
+    fail(folder_, errnoText(errno));
+  }
+  for (const auto& name : path.parent_path()) {
+    current = below(current, name.native(), path);
+  }
+  return current;
+}
+
+void CapturedFolder::write(const std::string& path, const host::RecordedEntry& entry) const {
+  const fs::path relative = path;
+  const std::string name = relative.filename();
+  const FileDescriptor parent = parentOf(relative);
+  if (entry.kind == Kind::directory) {
+    static_cast<void>(below(parent, name, relative));
+    return;
+  }
+  if (entry.kind == Kind::link) {
+    if (::symlinkat(entry.content.c_str(), parent.get(), name.c_str()) != 0) {
+      fail(folder_ / relative, errnoText(errno));
+    }
+    return;
+  }
+  const FileDescriptor file(::openat(parent.get(), name.c_str(),
+                                     O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
+  if (!file) {
+    fail(folder_ / relative, errnoText(errno));
+  }
+  writeAll(file, entry.content, folder_ / relative);
+}
+
+void writeFolder(const CapturedTree& tree, const fs::path& folder) {
+  const CapturedFolder target(folder);
+  for (const auto& [path, entry] : tree) {
+    target.write(path, entry);
+  }
 }
 
 }  // namespace vfpass::capture
