@@ -9,7 +9,7 @@
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/plan_attach.hpp"
 #include "vfpass/plan/select_pf.hpp"
-#include "vfpass/report/check_report.hpp"
+#include "vfpass/report/command_reports.hpp"
 
 namespace vfpass::commands {
 namespace {

@@ -15,7 +15,7 @@
 #include "vfpass/doctor/doctor.hpp"
 #include "vfpass/domain/read_domain_facts.hpp"
 #include "vfpass/inventory/read_inventory.hpp"
-#include "vfpass/report/doctor_report.hpp"
+#include "vfpass/report/command_reports.hpp"
 #include "vfpass/verify/nccl_topology_check.hpp"
 
 namespace vfpass::commands {

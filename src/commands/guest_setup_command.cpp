@@ -16,7 +16,7 @@
 #include "vfpass/base/text.hpp"
 #include "vfpass/hypervisor.hpp"
 #include "vfpass/mapping.hpp"
-#include "vfpass/report/guest_setup_report.hpp"
+#include "vfpass/report/command_reports.hpp"
 #include "vfpass/setup/setup_apply.hpp"
 #include "vfpass/setup/setup_changes.hpp"
 #include "vfpass/setup/setup_plan.hpp"

@@ -5,7 +5,7 @@
 #include "vfpass/base/text.hpp"
 #include "vfpass/events/history.hpp"
 #include "vfpass/host/program_output.hpp"
-#include "vfpass/report/history_report.hpp"
+#include "vfpass/report/command_reports.hpp"
 
 namespace vfpass::commands {
 namespace {

@@ -7,7 +7,7 @@
 #include "survey_domains.hpp"
 #include "vfpass/plan/host_policy.hpp"
 #include "vfpass/plan/plan_soft_roce.hpp"
-#include "vfpass/report/host_report.hpp"
+#include "vfpass/report/command_reports.hpp"
 
 namespace vfpass::commands {
 

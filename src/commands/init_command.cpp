@@ -3,7 +3,7 @@
 #include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/report/proposal_report.hpp"
+#include "vfpass/report/command_reports.hpp"
 
 namespace vfpass::commands {
 namespace {

@@ -1,7 +1,7 @@
 #include "commands.hpp"
 #include "host_topology.hpp"
 #include "vfpass/inventory/read_inventory.hpp"
-#include "vfpass/report/inventory_report.hpp"
+#include "vfpass/report/command_reports.hpp"
 
 namespace vfpass::commands {
 namespace {

@@ -8,7 +8,7 @@
 #include "vfpass/base/text.hpp"
 #include "vfpass/inventory/read_inventory.hpp"
 #include "vfpass/plan/other_owners.hpp"
-#include "vfpass/report/inventory_report.hpp"
+#include "vfpass/report/command_reports.hpp"
 
 namespace vfpass::commands {
 namespace {

@@ -1,4 +1,4 @@
-#include "vfpass/report/guest_setup_report.hpp"
+#include "vfpass/report/command_reports.hpp"
 
 #include <ostream>
 

@@ -1,11 +1,10 @@
-#include "svg.hpp"
+#include "markup.hpp"
 
 #include <algorithm>
 #include <cstdlib>
 #include <initializer_list>
 #include <ostream>
 
-#include "markup.hpp"
 #include "text_values.hpp"
 #include "vfpass/base/text.hpp"
 

@@ -3,7 +3,7 @@
 #include <map>
 #include <vector>
 
-#include "svg.hpp"
+#include "markup.hpp"
 #include "topology_words.hpp"
 
 namespace vfpass::report {

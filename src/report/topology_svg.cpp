@@ -49,33 +49,6 @@ std::string countText(std::size_t count, const std::string& what) {
   return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
 
-// `0000ffff,ffff0000` as `16-47`.
-std::string cpuText(const std::string& mask) {
-  std::string digits;
-  std::ranges::copy_if(mask, std::back_inserter(digits), [](char c) { return c != ','; });
-  const auto isSet = [&](std::size_t cpu) {
-    if (cpu / 4 >= digits.size()) {
-      return false;
-    }
-    const auto digit = parseNumber(digits.substr(digits.size() - 1 - cpu / 4, 1), 16);
-    return (digit.value_or(0) >> cpu % 4 & 1U) != 0;
-  };
-  std::string text;
-  for (std::size_t cpu = 0; cpu < digits.size() * 4; ++cpu) {
-    if (!isSet(cpu)) {
-      continue;
-    }
-    std::size_t last = cpu;
-    while (isSet(last + 1)) {
-      ++last;
-    }
-    text += (text.empty() ? "" : ",") + std::to_string(cpu) +
-            (last == cpu ? "" : "-" + std::to_string(last));
-    cpu = last;
-  }
-  return text;
-}
-
 class Picture {
  public:
   Picture(const TopologyWords& words, std::string title)
@@ -220,15 +193,6 @@ class Picture {
   }
 
   static bool isWarning(const topology::Link& link) { return tintOf(link) == Tint::warning; }
-
-  // The common name is in the brackets of a PCI database name.
-  static std::string shortModel(const Device& function) {
-    const auto open = function.model.rfind('[');
-    const auto close = function.model.rfind(']');
-    return open == std::string::npos || close == std::string::npos || close < open
-               ? function.model
-               : function.model.substr(open + 1, close - open - 1);
-  }
 
   void drawPort(std::size_t device, Point at) {
     const Device& pf = words_.function(device);

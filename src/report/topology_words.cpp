@@ -156,4 +156,38 @@ Tint tintOf(topology::Distance distance) {
   return Tint::bad;
 }
 
+std::string cpuText(const std::string& mask) {
+  std::string digits;
+  std::ranges::copy_if(mask, std::back_inserter(digits), [](char c) { return c != ','; });
+  const auto isSet = [&](std::size_t cpu) {
+    if (cpu / 4 >= digits.size()) {
+      return false;
+    }
+    const auto digit = parseNumber(digits.substr(digits.size() - 1 - cpu / 4, 1), 16);
+    return (digit.value_or(0) >> cpu % 4 & 1U) != 0;
+  };
+  std::string text;
+  for (std::size_t cpu = 0; cpu < digits.size() * 4; ++cpu) {
+    if (!isSet(cpu)) {
+      continue;
+    }
+    std::size_t last = cpu;
+    while (isSet(last + 1)) {
+      ++last;
+    }
+    text += (text.empty() ? "" : ",") + std::to_string(cpu) +
+            (last == cpu ? "" : "-" + std::to_string(last));
+    cpu = last;
+  }
+  return text;
+}
+
+std::string shortModel(const Device& function) {
+  const auto open = function.model.rfind('[');
+  const auto close = function.model.rfind(']');
+  return open == std::string::npos || close == std::string::npos || close < open
+             ? function.model
+             : function.model.substr(open + 1, close - open - 1);
+}
+
 }  // namespace vfpass::report

@@ -59,4 +59,10 @@ std::string portText(const Device& pf);
 std::string hexText(unsigned value, int digits);
 Tint tintOf(topology::Distance distance);
 
+/// A mask of CPUs as a list: `0000ffff,ffff0000` as `16-47`.
+std::string cpuText(const std::string& mask);
+
+/// The common name, which is in the brackets of a name of the PCI database.
+std::string shortModel(const Device& function);
+
 }  // namespace vfpass::report

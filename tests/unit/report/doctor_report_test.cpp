@@ -1,4 +1,4 @@
-#include "vfpass/report/doctor_report.hpp"
+#include "vfpass/report/command_reports.hpp"
 
 #include <gtest/gtest.h>
 

@@ -9,10 +9,9 @@
 
 #include "golden.hpp"
 #include "markup.hpp"
-#include "svg.hpp"
 #include "topology_sample.hpp"
 #include "vfpass/error.hpp"
-#include "vfpass/report/proposal_report.hpp"
+#include "vfpass/report/command_reports.hpp"
 #include "vfpass/report/result_report.hpp"
 #include "vfpass/topology/distance.hpp"
 

@@ -1,0 +1,125 @@
+#pragma once
+
+#include <cstddef>
+#include <iosfwd>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "vfpass/device_user.hpp"
+#include "vfpass/events/history.hpp"
+#include "vfpass/finding.hpp"
+#include "vfpass/guest_setup.hpp"
+#include "vfpass/inventory.hpp"
+#include "vfpass/lease.hpp"
+#include "vfpass/plan.hpp"
+#include "vfpass/report/table.hpp"
+#include "vfpass/topology/propose_mapping.hpp"
+
+namespace vfpass::report {
+
+// The reports of single commands; NAME_report.cpp writes that of NAME.
+
+/// `vfpass pf list`: one row per PF, then one line for each PF whose port has a fault
+/// (faultOfPort()), and for each of `others`, the NICs without SR-IOV, and for each function that
+/// only looks like a NIC. Values that the host cannot observe are `?` in text and
+/// null in JSON; `-` means none. JSON: docs/json/pf-list.schema.json.
+void writePfs(std::ostream& out, const Inventory& inventory, const std::vector<Device>& others,
+              const Style& style);
+
+/// Whom the definitions of domains and networks name as users of VFs; nullopt: unknown.
+using DefinedUsers = std::optional<std::vector<DeviceUser>>;
+
+/// `vfpass vf list`: one row per VF of the inventory's PFs, with its lease and its users. The text
+/// has a column for users only if there is any. JSON: docs/json/vf-list.schema.json.
+void writeVfs(std::ostream& out, const Inventory& inventory, const std::vector<Lease>& leases,
+              const DefinedUsers& users, const Style& style);
+
+/// One mapping file and the results of its check.
+struct CheckEntry {
+  std::string vm;                           ///< empty if the file is unreadable up to there
+  std::string file;                         ///< empty for problems with several files
+  std::vector<std::string> problems;        ///< errors in the file: `file:line:column: ...`
+  std::vector<std::string> objections;      ///< why it cannot be attached on this host
+  std::optional<std::size_t> pendingSteps;  ///< steps that attach would run; nullopt: not checked
+  std::vector<std::string> facts = {};      ///< about its devices, attachable or not
+  bool isHostPolicy = false;                ///< the file is a host.yaml
+};
+
+/// `vfpass check`: a verdict per mapping, followed by every error in the file and every problem
+/// with this host. JSON: docs/json/check.schema.json.
+void writeCheck(std::ostream& out, const std::vector<CheckEntry>& entries, const Style& style);
+
+/// One property of a PF: its value in host.yaml and its current value.
+struct HostSetting {
+  std::string name;                   ///< as in host.yaml: `virtual-function-count`, `mtu`, ...
+  std::optional<std::string> wanted;  ///< nullopt: not in host.yaml
+  std::optional<std::string> found;   ///< nullopt: not observable
+
+  /// An unobservable value always differs.
+  [[nodiscard]] bool differs() const { return wanted && wanted != found; }
+};
+
+/// One PF of the host, or an entry of host.yaml that matches no PF.
+struct HostEntry {
+  std::string name;     ///< the PF's address, or the selector of host.yaml
+  std::string netdev;   ///< may be empty
+  bool listed = false;  ///< host.yaml has an entry for it
+  std::vector<HostSetting> settings;
+  std::vector<Step> steps;            ///< steps that apply did or would run
+  std::vector<std::string> failures;  ///< messages of failed steps
+  bool differs = false;               ///< apply has steps to run
+
+  /// A setting differs, apply has steps to run, or something failed.
+  [[nodiscard]] bool pending() const;
+};
+
+/// One SoftRoCE link, from host.yaml or found on the host.
+struct SoftRoceEntry {
+  std::string name;                   ///< of the RDMA device
+  std::optional<std::string> wanted;  ///< netdev; nullopt: not in host.yaml
+  std::optional<std::string> found;   ///< netdev; nullopt: the link does not exist
+  bool madeByVfpass = false;          ///< apply removes it once host.yaml drops it
+  std::vector<Step> steps;            ///< steps that apply did or would run
+  std::vector<std::string> failures;  ///< messages of failed steps
+
+  /// A link that vfpass created and host.yaml no longer names differs; links of others may stay.
+  [[nodiscard]] bool differs() const { return wanted ? wanted != found : madeByVfpass; }
+  [[nodiscard]] bool pending() const { return differs() || !failures.empty(); }
+};
+
+struct HostReport {
+  std::vector<HostEntry> pfs;
+  std::vector<SoftRoceEntry> softRoce;
+};
+
+/// `vfpass host show`, `host apply`: each PF's settings, wanted and found, then the steps and
+/// failures; the same for SoftRoCE links. JSON: docs/json/host.schema.json.
+void writeHost(std::ostream& out, const HostReport& report, const Style& style);
+
+/// `vfpass doctor`: the first problem in full, further problems with their remedies, then one line
+/// per check and result. JSON has every finding: docs/json/doctor.schema.json.
+void writeDoctor(std::ostream& out, const std::vector<Diagnosis>& diagnoses, const Style& style);
+
+/// `vfpass guest-setup`: each file as a unified diff, then the immediate changes to the interfaces.
+/// JSON: docs/json/guest-setup.schema.json.
+void writeGuestSetup(std::ostream& out, const GuestSetupReport& report, const Style& style);
+
+/// Writes the operations of `vfpass history`, in their order; as JSON by
+/// docs/json/history.schema.json.
+void writeHistory(std::ostream& out, const std::vector<events::PastOperation>& operations,
+                  const Style& style);
+
+/// A mapping file for `vm` as `vfpass init` prints it, with the reasons as comments. `command` is
+/// the command line that requested it. JSON: docs/json/init.schema.json.
+struct ProposalReport {
+  std::string vm;
+  std::string command;
+  std::string schemaFile;  ///< of mappings; editors that read it complete and check the file
+  Topology topology;
+  topology::Proposal proposal;
+};
+
+void writeProposal(std::ostream& out, const ProposalReport& report, const Style& style);
+
+}  // namespace vfpass::report
