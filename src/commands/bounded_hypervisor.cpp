@@ -1,4 +1,4 @@
-#include "bounded_hypervisor.hpp"
+#include "command_session.hpp"
 
 #include <utility>
 

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "bounded_hypervisor.hpp"
 #include "operation_log.hpp"
 #include "vfpass/apply/run.hpp"
+#include "vfpass/base/call_within.hpp"
 #include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/config/configuration.hpp"
 #include "vfpass/host/system_kernel.hpp"
@@ -32,6 +32,33 @@ namespace vfpass::commands {
 
 /// What failed and how to resolve it, in one line.
 std::string withRemedy(const Error& error);
+
+// bounded_hypervisor.cpp
+
+/// libvirt accepts a connection or call, but does not answer it in time.
+class NoAnswer : public Error {
+ public:
+  explicit NoAnswer(std::chrono::milliseconds timeout);
+};
+
+/// ask() of a libvirt that may not answer: throws NoAnswer after `timeout`, if there is one. The
+/// call then continues, so `ask` must own whatever it uses.
+template <typename Ask>
+auto answerWithin(std::optional<std::chrono::milliseconds> timeout, Ask ask) {
+  if (!timeout) {
+    return ask();
+  }
+  auto answer = callWithin(*timeout, {}, std::move(ask));
+  if (!answer) {
+    throw NoAnswer(*timeout);
+  }
+  return *std::move(answer);
+}
+
+/// `inner`, whose calls that read throw NoAnswer after `timeout`, and from then on at once. Those
+/// that change something, and those of the agent, which have limits of their own, are passed on.
+std::unique_ptr<Hypervisor> boundedHypervisor(std::unique_ptr<Hypervisor> inner,
+                                              std::chrono::milliseconds timeout);
 
 /// Options of every command.
 struct GlobalOptions {

@@ -2,10 +2,9 @@
 #include <chrono>
 
 #include "commands.hpp"
-#include "doctor_input.hpp"
 #include "guest_devices.hpp"
+#include "host_requirements.hpp"
 #include "host_topology.hpp"
-#include "services.hpp"
 #include "subject.hpp"
 #include "vfpass/agent/agent.hpp"
 #include "vfpass/base/default_deadlines.hpp"

@@ -5,7 +5,7 @@
 
 #include "command_session.hpp"
 #include "commands.hpp"
-#include "doctor_input.hpp"
+#include "host_requirements.hpp"
 #include "status_reader.hpp"
 #include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/base/output_file.hpp"

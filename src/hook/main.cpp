@@ -11,9 +11,7 @@
 #include <variant>
 #include <vector>
 
-#include "libvirt_call.hpp"
 #include "operations.hpp"
-#include "privileges.hpp"
 #include "supervisor.hpp"
 #include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/base/text.hpp"

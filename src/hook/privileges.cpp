@@ -1,4 +1,4 @@
-#include "privileges.hpp"
+#include "supervisor.hpp"
 
 #include <linux/capability.h>
 #include <sys/prctl.h>

@@ -1,4 +1,4 @@
-#include "services.hpp"
+#include "host_requirements.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

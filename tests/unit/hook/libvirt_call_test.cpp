@@ -1,4 +1,4 @@
-#include "libvirt_call.hpp"
+#include "operations.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "privileges.hpp"
+#include "supervisor.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,11 @@
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "command_session.hpp"
 #include "vfpass/doctor/doctor.hpp"
+#include "vfpass/mapping.hpp"
 #include "vfpass/topology.hpp"
 
 namespace vfpass::commands {
@@ -25,5 +29,13 @@ std::vector<Diagnosis> diagnose(Session& session, const host::Root& root, const 
 /// Doctor's queries to libvirt. They run only when a check needs them, and never for a captured
 /// tree. The result must not outlive the session.
 doctor::Inquiries inquiriesOf(Session& session);
+
+/// The units that host.yaml and these mappings need.
+std::vector<doctor::RequiredUnit> requiredUnits(const config::Configuration& configuration,
+                                                const std::vector<Mapping>& mappings);
+
+/// What has to run on this host besides vfpass for VMs with these mappings, and does not: the qemu
+/// hook and the required units, one line each with its remedy. Nothing for a captured tree.
+std::vector<std::string> missingServices(Session& session, const std::vector<Mapping>& mappings);
 
 }  // namespace vfpass::commands

@@ -1,4 +1,4 @@
-#include "doctor_input.hpp"
+#include "host_requirements.hpp"
 
 #include <chrono>
 #include <ctime>
@@ -6,8 +6,8 @@
 #include <sstream>
 
 #include "host_topology.hpp"
-#include "services.hpp"
 #include "subject.hpp"
+#include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 
 namespace vfpass::commands {
@@ -74,6 +74,66 @@ doctor::Inquiries inquiriesOf(Session& session) {
   };
   inquiries.runDirectory = session.options().runDirectory.relative_path().string();
   return inquiries;
+}
+
+namespace {
+
+// How libvirt and the hook are; empty if the hook will be called.
+std::string hookProblem(Session& session, const host::Root& root) {
+  const std::string remedy = "; run `vfpass hook install`";
+  if (!doctor::isHookInstalled(root)) {
+    return "the qemu hook is not installed: starts do not prepare the VM's devices" + remedy;
+  }
+  const auto runs = session.options().runDirectory.relative_path().string();
+  if (doctor::hookKnowledge(root, runs) == doctor::HookKnowledge::stale) {
+    return "libvirt does not call the qemu hook: it started before the hook was installed" + remedy;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<doctor::RequiredUnit> requiredUnits(const config::Configuration& configuration,
+                                                const std::vector<Mapping>& mappings) {
+  std::vector<doctor::RequiredUnit> units;
+  if (!configuration.host.pfs.empty()) {
+    units.push_back({"vfpass-host.service", "host.yaml has settings of PFs"});
+  }
+  if (!configuration.softRoce.empty()) {
+    units.push_back({"vfpass-soft-roce.service", "host.yaml has SoftRoCE links"});
+  }
+  std::vector<std::string> verified;
+  for (const Mapping& mapping : mappings) {
+    if (mapping.verify.onStart) {
+      verified.push_back(printable(mapping.vm));
+    }
+  }
+  if (!verified.empty()) {
+    units.push_back(
+        {"vfpass-verify.path", "`verify: {on-start: report}` of " + join(verified, ", ")});
+  }
+  return units;
+}
+
+std::vector<std::string> missingServices(Session& session, const std::vector<Mapping>& mappings) {
+  const host::Root root = session.root();
+  if (!root.isLive()) {
+    return {};
+  }
+  std::vector<std::string> lines;
+  if (std::string line = hookProblem(session, root); !line.empty()) {
+    lines.push_back(std::move(line));
+  }
+  if (!doctor::hasSystemd(root)) {
+    return lines;
+  }
+  for (const auto& [name, why] : requiredUnits(session.configuration(), mappings)) {
+    if (!doctor::isEnabled(root, name)) {
+      lines.push_back(name + " is not enabled, but needed: " + why +
+                      "; run `systemctl enable --now " + name + "`");
+    }
+  }
+  return lines;
 }
 
 }  // namespace vfpass::commands
