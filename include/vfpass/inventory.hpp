@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <compare>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -12,10 +13,31 @@
 #include "vfpass/device.hpp"
 #include "vfpass/holder.hpp"
 #include "vfpass/pci_address.hpp"
-#include "vfpass/pf_settings.hpp"
 #include "vfpass/vf_settings.hpp"
 
 namespace vfpass {
+
+/// Mode of a PF's embedded switch: it switches by itself (legacy), or by rules that the host loads.
+enum class EswitchMode { legacy, switchdev };
+
+std::string_view toString(EswitchMode mode);
+std::optional<EswitchMode> parseEswitchMode(std::string_view name);
+
+/// The settings of a PF's netdev that host.yaml controls.
+struct LinkSettings {
+  unsigned mtu = 0;  ///< bytes
+  bool up = false;   ///< administratively up (IFF_UP), regardless of carrier
+
+  auto operator<=>(const LinkSettings&) const = default;
+};
+
+/// Current values of the PF settings that host.yaml controls, other than VFs.
+struct PfSettings {
+  std::optional<EswitchMode> eswitchMode;  ///< empty: not observable
+  std::optional<LinkSettings> link;        ///< empty: the PF has no netdev, or not observable
+
+  auto operator<=>(const PfSettings&) const = default;
+};
 
 /// Traffic of a VF since the VFs were created, as counted by the PF's switch (IFLA_VF_STATS). The
 /// guest cannot influence it.

@@ -6,10 +6,10 @@
 #include <variant>
 #include <vector>
 
+#include "vfpass/inventory.hpp"
 #include "vfpass/lease.hpp"
 #include "vfpass/mac_guid_uuid.hpp"
 #include "vfpass/pci_address.hpp"
-#include "vfpass/pf_settings.hpp"
 #include "vfpass/soft_roce.hpp"
 #include "vfpass/vf_settings.hpp"
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "vfpass/base/text.hpp"
-#include "vfpass/domain/seal.hpp"
+#include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/plan/lease_device.hpp"
 
 namespace vfpass::apply {

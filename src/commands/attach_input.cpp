@@ -8,7 +8,6 @@
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/domain/read_domain_facts.hpp"
-#include "vfpass/domain/seal.hpp"
 #include "vfpass/host/vf_space.hpp"
 #include "vfpass/inventory/read_inventory.hpp"
 #include "vfpass/plan/check_device.hpp"

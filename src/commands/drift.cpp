@@ -4,7 +4,7 @@
 
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/domain/seal.hpp"
+#include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/plan/other_owners.hpp"
 #include "vfpass/port_fault.hpp"
 

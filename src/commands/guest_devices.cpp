@@ -9,7 +9,7 @@
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/read_domain_facts.hpp"
 #include "vfpass/error.hpp"
-#include "vfpass/host/vfio_holders.hpp"
+#include "vfpass/host/find_holders.hpp"
 #include "vfpass/plan/judge_peer_mapping.hpp"
 #include "vfpass/topology/distance.hpp"
 #include "vfpass/topology/guest_topology.hpp"

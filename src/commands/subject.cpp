@@ -6,9 +6,8 @@
 #include "host_topology.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/domain/seal.hpp"
+#include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/inventory/read_inventory.hpp"
-#include "vfpass/plan/resolve_near.hpp"
 #include "vfpass/plan/select_pf.hpp"
 
 namespace vfpass::commands {

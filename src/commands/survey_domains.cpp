@@ -2,8 +2,6 @@
 
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/domain_xml.hpp"
-#include "vfpass/domain/network_xml.hpp"
-#include "vfpass/domain/seal.hpp"
 
 namespace vfpass::commands {
 namespace {

@@ -22,7 +22,7 @@ struct DomainSurvey {
   std::map<Uuid, DomainDescription> domains;
   std::vector<DomainSummary> summaries;
   /// Domains with vfpass metadata: the persistent XML, then the live one. Only isSealed()
-  /// (seal.hpp) tells whether this host wrote the metadata.
+  /// (domain_xml.hpp) tells whether this host wrote the metadata.
   std::vector<domain::ParsedDomain> managed;
   std::vector<Uuid> active;
   /// Domains with our devices but without metadata; the hook does not let them start.

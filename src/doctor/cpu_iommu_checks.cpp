@@ -261,7 +261,7 @@ void checkGroups(const View& view, Results& results) {
     }
     return false;
   };
-  // Each GPU by itself, VFs by the number of good ones of each PF.
+  // Each GPU by itself, which should share its group with the DMA function of its Direct NIC.
   for (const std::size_t gpu : view.gpus()) {
     const std::string subject = toString(view.function(gpu).address);
     if (!check(gpu, subject)) {
@@ -274,6 +274,7 @@ void checkGroups(const View& view, Results& results) {
       results.passed(subject, expected, "alone");
     }
   }
+  // VFs by the number of good ones of each PF.
   std::map<std::size_t, unsigned> good;
   const auto& functions = view.topology().functions;
   for (std::size_t i = 0; i < functions.size(); ++i) {

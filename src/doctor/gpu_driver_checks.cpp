@@ -7,7 +7,7 @@
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/host/driver_modules.hpp"
-#include "vfpass/host/gpu_users.hpp"
+#include "vfpass/host/find_holders.hpp"
 
 namespace vfpass::doctor {
 namespace {

@@ -10,7 +10,6 @@
 #include "our_elements.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/domain_xml.hpp"
-#include "vfpass/domain/seal.hpp"
 #include "vfpass/error.hpp"
 #include "xml_source.hpp"
 

@@ -5,7 +5,7 @@
 
 #include "our_elements.hpp"
 #include "pci_elements.hpp"
-#include "vfpass/domain/seal.hpp"
+#include "vfpass/domain/domain_xml.hpp"
 #include "xml_source.hpp"
 
 namespace vfpass::domain {

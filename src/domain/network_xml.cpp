@@ -1,4 +1,4 @@
-#include "vfpass/domain/network_xml.hpp"
+#include "vfpass/domain/domain_xml.hpp"
 
 #include <pugixml.hpp>
 

@@ -1,4 +1,4 @@
-#include "vfpass/domain/seal.hpp"
+#include "vfpass/domain/domain_xml.hpp"
 
 #include <nettle/hmac.h>
 #include <nettle/memops.h>

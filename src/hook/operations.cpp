@@ -9,7 +9,6 @@
 #include "vfpass/apply/device_owner.hpp"
 #include "vfpass/apply/recover.hpp"
 #include "vfpass/apply/run.hpp"
-#include "vfpass/apply/start_locks.hpp"
 #include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"

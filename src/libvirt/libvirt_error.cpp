@@ -1,4 +1,4 @@
-#include "libvirt_error.hpp"
+#include "libvirt_object.hpp"
 
 #include <cerrno>
 #include <mutex>

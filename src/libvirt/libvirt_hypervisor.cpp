@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "libvirt_error.hpp"
 #include "libvirt_functions.hpp"
 #include "libvirt_object.hpp"
 #include "vfpass/base/text.hpp"

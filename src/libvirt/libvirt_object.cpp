@@ -1,6 +1,5 @@
 #include "libvirt_object.hpp"
 
-#include "libvirt_error.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <mutex>
 
-#include "libvirt_error.hpp"
 #include "libvirt_functions.hpp"
 #include "libvirt_object.hpp"
 #include "vfpass/base/text.hpp"

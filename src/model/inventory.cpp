@@ -1,5 +1,7 @@
 #include "vfpass/inventory.hpp"
 
+#include "names.hpp"
+
 namespace vfpass {
 
 const PhysicalFunction* findPf(const Inventory& inventory, const PciAddress& address) {
@@ -18,6 +20,19 @@ const Device* findFunction(const Inventory& inventory, const PciAddress& address
     }
   }
   return nullptr;
+}
+
+namespace {
+
+constexpr Names<EswitchMode, 2> eswitchModeNames{
+    {{EswitchMode::legacy, "legacy"}, {EswitchMode::switchdev, "switchdev"}}};
+
+}  // namespace
+
+std::string_view toString(EswitchMode mode) { return nameOf(eswitchModeNames, mode); }
+
+std::optional<EswitchMode> parseEswitchMode(std::string_view name) {
+  return valueOf(eswitchModeNames, name);
 }
 
 }  // namespace vfpass

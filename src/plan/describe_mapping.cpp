@@ -2,7 +2,6 @@
 #include <tuple>
 
 #include "attach_decisions.hpp"
-#include "renames.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/lease_device.hpp"
 #include "vfpass/plan/plan_attach.hpp"

@@ -7,7 +7,6 @@
 #include "attach_decisions.hpp"
 #include "device_steps.hpp"
 #include "plan_vf_creation.hpp"
-#include "renames.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/check_device.hpp"
 #include "vfpass/plan/judge_holders.hpp"
@@ -217,6 +216,7 @@ AttachDecision planAttach(const AttachInput& given) {
   decision.leases.insert(decision.leases.end(), functions.begin(), functions.end());
   mirrorPlaces(input, decision);
   assignSettings(input, decision);
+  // How they differ from the present ones, and whether that is possible now.
   const LeaseChanges changes = compareLeases(input, decision.leases);
   checkRunning(input, changes, devicesOf(decision.leases), decision.objections);
   checkCreations(input, changes, decision.objections);
@@ -224,6 +224,7 @@ AttachDecision planAttach(const AttachInput& given) {
   if (!decision.objections.empty()) {
     return decision;
   }
+  // What the administrator should know of the result.
   noteDownPfs(input, decision);
   for (auto& note : switchdevNotes(input, decision.leases)) {
     decision.plan.notes.push_back(std::move(note));

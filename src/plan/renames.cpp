@@ -1,4 +1,4 @@
-#include "renames.hpp"
+#include "attach_decisions.hpp"
 
 #include <algorithm>
 #include <ranges>

@@ -1,12 +1,11 @@
-#include "vfpass/plan/resolve_near.hpp"
+#include "vfpass/plan/select_pf.hpp"
 
 #include <algorithm>
 #include <iterator>
 
-#include "renames.hpp"
+#include "attach_decisions.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/lease_device.hpp"
-#include "vfpass/plan/select_pf.hpp"
 #include "vfpass/topology/nearest_pf.hpp"
 
 namespace vfpass::plan {

@@ -4,7 +4,6 @@
 #include "fake/seal_key.hpp"
 #include "fuzz/target.hpp"
 #include "vfpass/domain/domain_xml.hpp"
-#include "vfpass/domain/seal.hpp"
 
 namespace vfpass::fuzz {
 namespace {

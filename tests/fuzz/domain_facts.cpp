@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "fuzz/target.hpp"
-#include "vfpass/domain/network_xml.hpp"
+#include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/domain/read_domain_facts.hpp"
 
 namespace vfpass::fuzz {

@@ -7,7 +7,6 @@
 #include "vfpass/domain/domain_xml.hpp"
 #include "fake/seal_key.hpp"
 #include "fuzz/target.hpp"
-#include "vfpass/domain/seal.hpp"
 
 namespace vfpass::fuzz {
 namespace {

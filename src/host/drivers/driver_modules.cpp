@@ -15,7 +15,7 @@
 #include "vfpass/base/driver_name.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
-#include "vfpass/host/vfio_holders.hpp"
+#include "vfpass/host/find_holders.hpp"
 
 namespace vfpass::host {
 namespace {

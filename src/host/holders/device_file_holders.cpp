@@ -8,7 +8,7 @@
 #include <set>
 
 #include "vfpass/base/text.hpp"
-#include "vfpass/host/gpu_users.hpp"
+#include "vfpass/host/find_holders.hpp"
 
 namespace vfpass::host {
 namespace {

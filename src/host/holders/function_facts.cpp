@@ -1,8 +1,9 @@
 #include "holders/function_facts.hpp"
 
 #include "sysfs/pci_function.hpp"
+#include "vfpass/base/driver_name.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/host/vfio_holders.hpp"
+#include "vfpass/host/find_holders.hpp"
 
 namespace vfpass::host {
 namespace {

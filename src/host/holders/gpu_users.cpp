@@ -1,4 +1,4 @@
-#include "vfpass/host/gpu_users.hpp"
+#include "vfpass/host/find_holders.hpp"
 
 #include <algorithm>
 #include <array>

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "netlink/link_dump.hpp"
-#include "netlink/netlink_batch.hpp"
+#include "netlink/netlink_exchange.hpp"
 #include "netlink/network_namespaces.hpp"
 #include "vfpass/host/root.hpp"
 #include "vfpass/pci_address.hpp"

@@ -6,7 +6,7 @@
 #include <array>
 #include <string>
 
-#include "netlink/netlink_batch.hpp"
+#include "netlink/netlink_exchange.hpp"
 #include "netlink/rdma_message.hpp"
 #include "vfpass/base/text.hpp"
 

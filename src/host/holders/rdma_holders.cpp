@@ -9,7 +9,7 @@
 #include <span>
 #include <utility>
 
-#include "netlink/netlink_batch.hpp"
+#include "netlink/netlink_exchange.hpp"
 #include "netlink/netlink_message.hpp"
 #include "netlink/rdma_message.hpp"
 #include "vfpass/base/text.hpp"

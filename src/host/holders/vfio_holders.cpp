@@ -12,8 +12,9 @@
 #include "helper/guarded_child.hpp"
 #include "sysfs/pci_function.hpp"
 #include "vfpass/base/deadline.hpp"
+#include "vfpass/base/driver_name.hpp"
 #include "vfpass/host/container_and_guest_names.hpp"
-#include "vfpass/host/vfio_holders.hpp"
+#include "vfpass/host/find_holders.hpp"
 
 namespace vfpass::host {
 namespace {

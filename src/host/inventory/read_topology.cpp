@@ -10,9 +10,10 @@
 #include <vector>
 
 #include "read_pci_function.hpp"
+#include "vfpass/base/driver_name.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/host/find_holders.hpp"
 #include "vfpass/host/read_device.hpp"
-#include "vfpass/host/vfio_holders.hpp"
 #include "vfpass/host/vital_product_data.hpp"
 #include "vfpass/mlx5_firmware.hpp"
 #include "vfpass/topology.hpp"
@@ -262,7 +263,7 @@ void pairDirectNics(const host::Root& root, Topology& topology) {
 }
 
 void readHolders(const host::Root& root, Topology& topology) {
-  const auto onVfio = [](const Device& function) { return host::isVfioDriver(function.driver); };
+  const auto onVfio = [](const Device& function) { return isVfioDriver(function.driver); };
   if (std::ranges::none_of(topology.functions, onVfio)) {
     return;  // no need to read all of /proc
   }

@@ -1,4 +1,4 @@
-#include "netlink/netlink_batch.hpp"
+#include "netlink/netlink_exchange.hpp"
 
 #include <sched.h>
 #include <unistd.h>
@@ -7,7 +7,6 @@
 #include <cstring>
 
 #include "helper/guarded_child.hpp"
-#include "netlink/netlink_exchange.hpp"
 
 namespace vfpass::host {
 namespace {

@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "netlink/netlink_batch.hpp"
+#include "netlink/netlink_exchange.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 

@@ -13,7 +13,7 @@
 #include <memory>
 
 #include "vfpass/base/text.hpp"
-#include "vfpass/host/recording.hpp"
+#include "vfpass/host/root.hpp"
 
 namespace vfpass::host {
 namespace {

@@ -9,8 +9,8 @@
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 #include "vfpass/host/driver_modules.hpp"
+#include "vfpass/host/find_holders.hpp"
 #include "vfpass/host/function_reset.hpp"
-#include "vfpass/host/vfio_holders.hpp"
 #include "vfpass/host/vital_product_data.hpp"
 
 namespace vfpass::host {

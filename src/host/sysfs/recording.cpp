@@ -1,4 +1,4 @@
-#include "vfpass/host/recording.hpp"
+#include "vfpass/host/root.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -3,7 +3,7 @@
 
 #include "fake/seal_key.hpp"
 #include "test_host.hpp"
-#include "vfpass/domain/seal.hpp"
+#include "vfpass/domain/domain_xml.hpp"
 
 namespace vfpass::apply {
 namespace {

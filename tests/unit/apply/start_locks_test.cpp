@@ -1,4 +1,4 @@
-#include "vfpass/apply/start_locks.hpp"
+#include "vfpass/apply/device_owner.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

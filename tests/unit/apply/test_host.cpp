@@ -7,7 +7,7 @@
 
 #include "fake/seal_key.hpp"
 #include "vfpass/apply/recover.hpp"
-#include "vfpass/domain/seal.hpp"
+#include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/plan/plan_hook.hpp"
 
 namespace vfpass::apply {

@@ -9,8 +9,8 @@
 #include "document.hpp"
 #include "fake/seal_key.hpp"
 #include "support.hpp"
+#include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/domain/read_domain_facts.hpp"
-#include "vfpass/domain/seal.hpp"
 
 namespace vfpass::domain {
 namespace {

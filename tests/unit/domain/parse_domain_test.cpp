@@ -4,7 +4,6 @@
 #include "fake/seal_key.hpp"
 #include "support.hpp"
 #include "vfpass/domain/domain_xml.hpp"
-#include "vfpass/domain/seal.hpp"
 #include "xml_source.hpp"
 
 namespace vfpass::domain {

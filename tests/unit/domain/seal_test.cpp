@@ -1,4 +1,4 @@
-#include "vfpass/domain/seal.hpp"
+#include "vfpass/domain/domain_xml.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

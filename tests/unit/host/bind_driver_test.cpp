@@ -5,8 +5,9 @@
 
 #include "simulated_kernel.hpp"
 #include "sysfs/pci_function.hpp"
+#include "vfpass/base/driver_name.hpp"
 #include "vfpass/host/driver_modules.hpp"
-#include "vfpass/host/vfio_holders.hpp"
+#include "vfpass/host/find_holders.hpp"
 
 namespace vfpass::host {
 namespace {

@@ -1,4 +1,4 @@
-#include "netlink/netlink_batch.hpp"
+#include "netlink/netlink_exchange.hpp"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

@@ -1,10 +1,9 @@
-#include "vfpass/host/recording.hpp"
+#include "vfpass/host/root.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "hosts/sysfs_tree.hpp"
-#include "vfpass/host/root.hpp"
 
 namespace vfpass::host {
 namespace {

@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
-#include "libvirt_error.hpp"
 #include "libvirt_functions.hpp"
+#include "libvirt_object.hpp"
 
 namespace vfpass::libvirt {
 namespace {

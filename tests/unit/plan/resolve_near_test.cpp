@@ -1,4 +1,4 @@
-#include "vfpass/plan/resolve_near.hpp"
+#include "vfpass/plan/select_pf.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

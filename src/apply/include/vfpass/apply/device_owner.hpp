@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "vfpass/apply/run.hpp"
+#include "vfpass/state/locks.hpp"
 
 namespace vfpass::apply {
 
@@ -28,5 +29,14 @@ std::vector<Lease> returnedSince(const Plan& plan, const Tools& tools);
 /// True for an interrupted `host apply` if a VM has started on its VFs since (prepare does not need
 /// the host settings to be recovered). Nobody may roll back the rest of it then.
 bool isOvertaken(const Plan& plan, Tools& tools);
+
+/// Takes the PF locks for a domain that is about to start, at a time when no living process has an
+/// open operation with a step on that domain: such a process releases its locks while libvirt
+/// changes the XML, and that change may be waiting for this very start. Waits up to `timeout` for
+/// such an operation, then throws Error (ExitCode::refused), so that libvirt aborts the start and
+/// the other process continues. Operations of dead writers are left to recover().
+std::vector<state::FileLock> lockForStart(Tools& tools, const Uuid& domain,
+                                          const std::vector<PciAddress>& pfs,
+                                          std::chrono::milliseconds timeout);
 
 }  // namespace vfpass::apply

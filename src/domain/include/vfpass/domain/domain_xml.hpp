@@ -13,7 +13,7 @@
 namespace vfpass::domain {
 
 /// The content of one domain XML. The leases come from our metadata element, which anybody who can
-/// edit the domain can write: isSealed() (seal.hpp) tells whether this host did.
+/// edit the domain can write: isSealed() tells whether this host did.
 struct ParsedDomain {
   Uuid uuid;
   std::string name;
@@ -120,5 +120,25 @@ std::string xmlDiff(std::string_view before, std::string_view after);
 /// Why the domain may use other host devices than parseDomain() reads from its
 /// `<qemu:commandline>`; empty if it does not. Throws like parseDomain().
 std::string doubtAboutArguments(std::string_view xml);
+
+/// The seal of a metadata element with these leases, all of one domain: HMAC-SHA256 over the host
+/// id and the content of the element, independent of formatting and of the order of leases; 64
+/// hexadecimal digits. Empty without a secret.
+std::string sealOf(const std::vector<Lease>& leases, const SealKey& key);
+
+/// True if this host wrote the metadata for this domain and nobody has changed it since. Act only
+/// on such metadata.
+bool isSealed(const ParsedDomain& parsed, const SealKey& key);
+
+/// Why the metadata must not be acted on: unreadable, written for another domain, unsealed, or
+/// sealed by another host or for other leases. Empty if the seal is valid or the domain has no
+/// metadata.
+std::string sealFault(const ParsedDomain& parsed, const SealKey& key);
+
+/// The devices that a libvirt network assigns to domains: the functions listed by `<forward
+/// mode='hostdev'>` and, in any mode, the PFs named by `<pf dev=>`. (An active network lists the
+/// VFs that its PF had when it was started; an inactive one names only the PF.) Empty for any other
+/// network. Throws Error (ExitCode::badInput) if the text is not a network.
+NetworkPool readNetworkPool(std::string_view networkXml);
 
 }  // namespace vfpass::domain

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "vfpass/inventory.hpp"
 #include "vfpass/pci_address.hpp"
-#include "vfpass/pf_settings.hpp"
 
 namespace vfpass::host {
 

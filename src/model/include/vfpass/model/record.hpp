@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "vfpass/base/json_reader.hpp"
+#include "vfpass/inventory.hpp"
 #include "vfpass/lease.hpp"
 #include "vfpass/mac_guid_uuid.hpp"
 #include "vfpass/mapping.hpp"
 #include "vfpass/pci_address.hpp"
-#include "vfpass/pf_settings.hpp"
 #include "vfpass/vf_settings.hpp"
 
 namespace vfpass::model {

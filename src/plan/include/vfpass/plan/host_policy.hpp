@@ -7,7 +7,6 @@
 #include "vfpass/inventory.hpp"
 #include "vfpass/lease.hpp"
 #include "vfpass/mapping.hpp"
-#include "vfpass/pf_settings.hpp"
 #include "vfpass/plan.hpp"
 #include "vfpass/plan/objection.hpp"
 

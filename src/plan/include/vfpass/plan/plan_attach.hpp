@@ -21,7 +21,7 @@ namespace vfpass::plan {
 
 /// The complete input of attach.
 struct AttachInput {
-  Mapping mapping;                              ///< `near` is resolved (resolve_near.hpp)
+  Mapping mapping;                              ///< `near` is resolved (resolveNear())
   std::map<std::string, Objection> nearFaults;  ///< of entries whose `near` could not be resolved
   HostPolicy policy;
   Inventory inventory;

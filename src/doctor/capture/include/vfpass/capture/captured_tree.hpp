@@ -5,7 +5,7 @@
 #include <string>
 
 #include "vfpass/base/file_descriptor.hpp"
-#include "vfpass/host/recording.hpp"
+#include "vfpass/host/root.hpp"
 
 namespace vfpass::capture {
 
