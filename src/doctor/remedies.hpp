@@ -7,8 +7,8 @@
 
 namespace vfpass::doctor {
 
-// distribution.cpp: parts of remedies that differ between distributions, by /etc/os-release of the
-// examined tree. For one that is unknown they are words.
+// distribution_remedies.cpp: parts of remedies that differ between distributions, by
+// /etc/os-release of the examined tree. For one that is unknown they are words.
 
 /// A package's name in each family; empty: not known there.
 struct PackageNames {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <ctime>
 
-#include "exposition.hpp"
+#include "prometheus_text.hpp"
 #include "vfpass/finding.hpp"
 #include "vfpass/metrics/metrics.hpp"
 #include "vfpass/topology/pcie_link.hpp"

@@ -8,7 +8,7 @@
 #include <regex>
 #include <sstream>
 
-#include "exposition.hpp"
+#include "prometheus_text.hpp"
 #include "samples.hpp"
 #include "vfpass/base/text.hpp"
 

@@ -1,4 +1,4 @@
-#include "exposition.hpp"
+#include "prometheus_text.hpp"
 
 #include <array>
 #include <charconv>
