@@ -10,7 +10,6 @@
 #include "sriov/vf_port.hpp"
 #include "sysfs/kernel_write.hpp"
 #include "sysfs/pci_function.hpp"
-#include "vfpass/base/text.hpp"
 #include "vfpass/host/driver_modules.hpp"
 #include "vfpass/host/find_holders.hpp"
 #include "vfpass/host/function_reset.hpp"

@@ -5,7 +5,6 @@
 
 #include "holders/holder_kinds.hpp"
 #include "vfpass/base/shell.hpp"
-#include "vfpass/base/text.hpp"
 #include "vfpass/host/container_and_guest_names.hpp"
 
 namespace vfpass::host {

@@ -11,7 +11,6 @@
 
 #include "read_pci_function.hpp"
 #include "vfpass/base/driver_name.hpp"
-#include "vfpass/base/text.hpp"
 #include "vfpass/host/find_holders.hpp"
 #include "vfpass/host/read_device.hpp"
 #include "vfpass/host/vital_product_data.hpp"
