@@ -36,6 +36,8 @@ void addDoctor(CLI::App& app, Runner& runner);
 void addMetrics(CLI::App& app, Runner& runner);
 void addInit(CLI::App& app, Runner& runner);
 void addSnapshot(CLI::App& app, Runner& runner);
+void addHelp(CLI::App& app, Runner& runner);
+void addVersion(CLI::App& app, Runner& runner);
 void addComplete(CLI::App& app, Runner& runner);  ///< hidden; for the scripts in completion/
 
 /// Formats help texts the same way with every release of CLI11: since 2.4 its own formatter writes
@@ -43,6 +45,9 @@ void addComplete(CLI::App& app, Runner& runner);  ///< hidden; for the scripts i
 class HelpFormat : public CLI::Formatter {
  public:
   std::string make_option_opts(const CLI::Option* option) const override;
+  /// An argument by the name of its type: `VM`, as in `Usage:`.
+  std::string make_option_name(const CLI::Option* option, bool isPositional) const override;
+  std::string make_option_usage(const CLI::Option* option) const override;
   /// Without the empty lines that CLI11 writes for groups that it leaves out.
   std::string make_help(const CLI::App* app, std::string name,
                         CLI::AppFormatMode mode) const override;

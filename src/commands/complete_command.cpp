@@ -61,6 +61,14 @@ void printPfs(Session& session, Names& names) {
   }
 }
 
+void printCommands(const CLI::App& root, Names& names) {
+  for (const CLI::App* command : root.get_subcommands([](const CLI::App*) { return true; })) {
+    if (!command->get_group().empty()) {
+      names.print(command->get_name(), "command");
+    }
+  }
+}
+
 // The files that the shell itself is to complete, see the scripts in completion/.
 const char* filesFor(const std::string& type) {
   return type == "DIRECTORY" ? ":directories\n" : type.ends_with("FILE") ? ":files\n" : "";
@@ -84,6 +92,8 @@ ExitCode complete(Session& caller, const CLI::App& root, const std::vector<std::
       printVms(session, names);
     } else if (type == "PF") {
       printPfs(session, names);
+    } else if (type == "COMMAND") {
+      printCommands(root, names);
     }
   } catch (const Error&) {  // the user would see an error message inside the line
   }

@@ -166,17 +166,24 @@ doctor::Requirements requirementsFor(Session& session, const Topology& topology,
   return requirements;
 }
 
-ExitCode doctorCommand(Session& session, const std::string& vm,
-                       const std::vector<std::string>& devices) {
+struct DoctorOptions {
+  std::string vm;
+  std::vector<std::string> devices;
+  bool all = false;
+};
+
+ExitCode doctorCommand(Session& session, const DoctorOptions& options) {
   const host::Root root = session.root();
   const Topology topology = inventory::readTopology(root);
   warnOfProblems(session, topology);
-  doctor::Requirements requirements = requirementsFor(session, topology, vm);
-  requirements.selected = selectedDevices(topology, devices);
+  doctor::Requirements requirements = requirementsFor(session, topology, options.vm);
+  requirements.selected = selectedDevices(topology, options.devices);
   commands::addLeases(session, requirements);
   const auto diagnoses =
       commands::diagnose(session, root, topology, requirements, inquiriesOf(session));
-  report::writeDoctor(session.out(), diagnoses, session.style());
+  report::writeDoctor(session.out(), diagnoses,
+                      options.all ? report::ListedChecks::all : report::ListedChecks::none,
+                      session.style());
   return std::ranges::any_of(diagnoses, isFailure) ? ExitCode::failed : ExitCode::done;
 }
 
@@ -187,19 +194,21 @@ void addDoctor(CLI::App& app, Runner& runner) {
       "doctor",
       "Check whether this host can run GPUDirect RDMA in VMs, in the order of the chain: fix\n"
       "the first problem first");
-  const auto vm = std::make_shared<std::string>();
-  command->add_option("--vm", *vm, "Check only the devices and requirements of this VM's mapping")
-      ->type_name("VM");
-  const auto devices = std::make_shared<std::vector<std::string>>();
+  const auto options = std::make_shared<DoctorOptions>();
   command
-      ->add_option("--device", *devices,
+      ->add_option("--vm", options->vm,
+                   "Check only the devices and requirements of this VM's mapping")
+      ->type_name("VM");
+  command
+      ->add_option("--device", options->devices,
                    "Count only this device as used (repeatable): PCI address, netdev, RDMA device, "
                    "or\nserial number of the card")
       ->type_name("DEVICE")
       ->allow_extra_args(false)
       ->excludes("--vm");
-  command->callback([&runner, vm, devices] {
-    runner = [vm, devices](Session& session) { return doctorCommand(session, *vm, *devices); };
+  command->add_flag("--all", options->all, "Also list the checks that found no problem");
+  command->callback([&runner, options] {
+    runner = [options](Session& session) { return doctorCommand(session, *options); };
   });
 }
 

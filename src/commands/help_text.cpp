@@ -3,9 +3,12 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <regex>
 #include <string>
 #include <string_view>
 #include <utility>
+
+#include "usage_error.hpp"
 
 namespace vfpass::commands {
 namespace {
@@ -77,7 +80,8 @@ constexpr std::array examples{
              "topo --vm train0 --format nccl >topology.xml  # for NCCL_TOPO_FILE in the guest\n"},
     Examples{"doctor",
              "doctor\n"
-             "doctor --vm train0                            # only what this VM needs\n"},
+             "doctor --vm train0                            # only what this VM needs\n"
+             "doctor --all                                  # every check and what it found\n"},
     Examples{"metrics",
              "metrics\n"
              "metrics --output /var/lib/prometheus/node-exporter/vfpass.prom\n"},
@@ -92,18 +96,17 @@ constexpr std::array examples{
              "hook remove --dry-run                         # do leases prevent it?\n"
              "hook remove\n"},
     Examples{"observe",
-             "observe                                       # vfpass calls it over ssh\n"}};
-
-// `host apply` for the command `apply` of `host`.
-std::string pathOf(const CLI::App& command) {
-  const CLI::App* above = command.get_parent();
-  const bool nested = above != nullptr && above->get_parent() != nullptr;
-  return nested ? above->get_name() + " " + command.get_name() : command.get_name();
-}
+             "observe                                       # vfpass calls it over ssh\n"},
+    Examples{"help",
+             "help attach\n"
+             "help host apply\n"},
+    Examples{"version", "version\n"}};
 
 /// The examples in a command's help, one on each line; empty for the program itself.
 std::string examplesOf(const CLI::App& command) {
-  const auto* found = std::ranges::find(examples, pathOf(command), &Examples::command);
+  const auto* found = std::ranges::find_if(examples, [&](const Examples& each) {
+    return commandPath(command) == "vfpass " + std::string(each.command);
+  });
   std::string text;
   if (command.get_parent() == nullptr || found == examples.end()) {
     return text;
@@ -119,16 +122,41 @@ std::string examplesOf(const CLI::App& command) {
 
 bool isFlag(const CLI::Option& option) { return option.get_items_expected_max() == 0; }
 
-// Such as ` TEXT=/etc/vfpass` or ` TEXT ...`.
+struct TypeForm {
+  std::regex form;
+  const char* readable;
+};
+
+// CLI11 appends accepted values to a type in its own notation: `NUMBER:UINT in [0 - 256]`,
+// `FORMAT:{matrix,tree}`, `UINT:SIZE [b, kb(=1024b), ...]`, `NUMBER:POSITIVE`.
+std::string readableType(const std::string& type) {
+  static const std::array forms{
+      TypeForm{std::regex(R"([A-Z]+:\{(.*)\})"), "$1"},
+      TypeForm{std::regex(R"(([A-Z]+):[A-Z]+ in \[(\S+) - (\S+)\])"), "$1 ($2-$3)"},
+      TypeForm{std::regex(R"([A-Z]+:(SIZE).*)"), "$1"},
+      TypeForm{std::regex(R"(([A-Z]+):[A-Z]+)"), "$1"}};
+  for (const TypeForm& each : forms) {
+    if (std::regex_match(type, each.form)) {
+      std::string readable = std::regex_replace(type, each.form, each.readable);
+      std::ranges::replace(readable, ',', '|');
+      return readable;
+    }
+  }
+  return type;
+}
+
+bool takesMany(const CLI::Option& option) {
+  return option.get_expected_max() == CLI::detail::expected_max_vector_size;
+}
+
+// Such as ` DIRECTORY=/etc/vfpass` or ` COMMAND ...`.
 std::string valueText(const CLI::Option& option) {
-  std::string text = option.get_type_name().empty() ? "" : " " + option.get_type_name();
+  std::string text =
+      option.get_type_name().empty() ? "" : " " + readableType(option.get_type_name());
   if (!option.get_default_str().empty()) {
     text += "=" + option.get_default_str();
   }
-  if (option.get_expected_max() == CLI::detail::expected_max_vector_size) {
-    text += " ...";
-  }
-  return text + (option.get_required() ? " REQUIRED" : "");
+  return text + (takesMany(option) ? " ..." : "") + (option.get_required() ? " REQUIRED" : "");
 }
 
 std::string namesOf(const char* title, const std::set<CLI::Option*>& options) {
@@ -142,11 +170,23 @@ std::string namesOf(const char* title, const std::set<CLI::Option*>& options) {
 }  // namespace
 
 std::string HelpFormat::make_option_opts(const CLI::Option* option) const {
+  if (option->get_positional()) {
+    return option->get_required() ? " REQUIRED" : "";
+  }
   if (!option->get_option_text().empty()) {
     return " " + option->get_option_text();
   }
   return (isFlag(*option) ? "" : valueText(*option)) + namesOf("Needs", option->get_needs()) +
          namesOf("Excludes", option->get_excludes());
+}
+
+std::string HelpFormat::make_option_name(const CLI::Option* option, bool isPositional) const {
+  return isPositional ? option->get_type_name() : CLI::Formatter::make_option_name(option, false);
+}
+
+std::string HelpFormat::make_option_usage(const CLI::Option* option) const {
+  const std::string name = option->get_type_name() + (takesMany(*option) ? "..." : "");
+  return option->get_required() ? name : "[" + name + "]";
 }
 
 std::string HelpFormat::make_help(const CLI::App* app, std::string name,

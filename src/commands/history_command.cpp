@@ -27,6 +27,19 @@ std::string outputOf(const std::vector<std::string>& command) {
   return *output;
 }
 
+// journalctl reports a --since that it does not understand as `Failed to parse timestamp: x`
+// (systemd, src/journal/journalctl.c).
+Error unreadable(const std::string& remarks, const std::string& since) {
+  if (!since.empty() && remarks.find("parse timestamp") != std::string::npos) {
+    return Error("--since " + printable(since) + ": journalctl does not understand this time",
+                 "write 2026-01-31, \"2026-01-31 14:00\", yesterday, or \"2 hours ago\": see "
+                 "systemd.time(7)",
+                 ExitCode::badInput);
+  }
+  return Error("cannot read the journal: " + printable(remarks),
+               "check the options; run it as root or as a member of the group systemd-journal");
+}
+
 ExitCode showHistory(Session& session, events::HistoryQuery query) {
   if (session.options().sysroot != "/") {
     throw Error("history: not possible on a captured tree (--sysroot)",
@@ -37,8 +50,7 @@ ExitCode showHistory(Session& session, events::HistoryQuery query) {
   }
   const events::History history = events::readHistory(outputOf(journalctlCommand(query)));
   if (history.operations.empty() && !history.remarks.empty()) {
-    throw Error("cannot read the journal: " + printable(join(history.remarks, "; ")),
-                "check the options; run it as root or as a member of the group systemd-journal");
+    throw unreadable(join(history.remarks, "; "), query.since);
   }
   for (const auto& remark : history.remarks) {
     session.warn("journalctl: " + printable(remark));

@@ -6,11 +6,11 @@
 #include <csignal>
 #include <iostream>
 #include <iterator>
-#include <sstream>
 #include <string_view>
 #include <vector>
 
 #include "commands.hpp"
+#include "usage_error.hpp"
 #include "vfpass/base/stop_signals.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
@@ -47,7 +47,7 @@ void addGlobalOptions(CLI::App& app, commands::GlobalOptions& options) {
       ->type_name("WHEN")
       ->check(CLI::IsMember({"auto", "always", "never"}))
       ->capture_default_str();
-  app.set_version_flag("--version", "vfpass " VFPASS_VERSION);
+  app.set_version_flag("-V,--version", "vfpass " VFPASS_VERSION);
 }
 
 void printError(const Error& error) {
@@ -94,35 +94,22 @@ constexpr std::array commands{Command{"init", addInit},
                               Command{"snapshot", addSnapshot},
                               Command{"hook", addHook},
                               Command{"observe", addObserve},
+                              Command{"help", addHelp},
+                              Command{"version", addVersion},
                               Command{"complete", addComplete}};
 
-// The commands whose names are among the words, or all; `complete` looks at all. Describing all
-// options of all commands takes a third of the instructions of `vfpass topo` on a small host
-// (docs/performance.md).
+// The commands whose names are among the words, or all; `complete` and `help` look at all.
+// Describing all options of all commands takes a third of the instructions of `vfpass topo` on a
+// small host (docs/performance.md).
 std::vector<Command> commandsAmong(const std::vector<std::string_view>& words) {
   std::vector<Command> among;
   std::ranges::copy_if(commands, std::back_inserter(among), [&](const Command& command) {
     return std::ranges::find(words, command.name) != words.end();
   });
-  const bool completes = !words.empty() && words.front() == "complete";
-  return completes || among.empty() ? std::vector(commands.begin(), commands.end()) : among;
-}
-
-// For a misspelled command CLI11 only reports that a command is required.
-void requireKnownCommand(const CLI::App& app, const CLI::ParseError& error) {
-  const auto words = app.remaining(true);
-  if (error.get_exit_code() == 0 || !app.get_subcommands().empty() || words.empty() ||
-      words.front().starts_with('-')) {
-    return;
-  }
-  std::vector<std::string> names;
-  for (const auto* command : app.get_subcommands([](const CLI::App*) { return true; })) {
-    names.push_back(command->get_name());
-  }
-  const auto near = closestSpelling(words.front(), names);
-  throw Error("unknown command " + printable(words.front()),
-              near ? "did you mean `" + *near + "`?" : "run `vfpass --help` to list the commands",
-              ExitCode::badInput);
+  const bool looksAtAll = std::ranges::any_of(among, [](const Command& command) {
+    return command.name == "complete" || command.name == "help";
+  });
+  return looksAtAll || among.empty() ? std::vector(commands.begin(), commands.end()) : among;
 }
 
 // An Error ends the operation that the command has begun, and has its entry in the journal.
@@ -145,7 +132,7 @@ int runAndRecord(Session& session, const Runner& runner, bool json) {
   }
 }
 
-// `json`: whether the command line asks for it, also when it cannot be parsed.
+// `vfpass` alone is a question for the help. `json`: whether the command line asks for it.
 int run(int argc, char** argv, const std::vector<Command>& known, bool json) {
   CLI::App app{"Give libvirt virtual machines their own ConnectX virtual functions.", "vfpass"};
   app.formatter(std::make_shared<HelpFormat>());
@@ -159,19 +146,18 @@ int run(int argc, char** argv, const std::vector<Command>& known, bool json) {
     command.add(app, runner);
   }
   try {
+    if (argc < 2) {
+      throw CLI::CallForHelp();
+    }
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (known.size() < commands.size()) {  // the help or the error may name other commands
       return run(argc, argv, {commands.begin(), commands.end()}, json);
     }
-    requireKnownCommand(app, error);
-    std::ostringstream message;
-    const int code = app.exit(error, std::cout, message);
-    std::cerr << printableLines(message.str());
-    if (code != 0 && json) {
-      report::writeError(std::cout, Error(error.what(), "run it with --help", ExitCode::badInput));
+    if (error.get_exit_code() != 0) {
+      throw usageError(app, error);
     }
-    return code == 0 ? 0 : static_cast<int>(ExitCode::badInput);
+    return app.exit(error, std::cout, std::cerr);  // prints the help or the version
   }
   Session session(options, std::cout, std::cerr);
   return runAndRecord(session, runner, json);

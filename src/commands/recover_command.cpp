@@ -158,6 +158,7 @@ void addRecover(CLI::App& app, Runner& runner) {
       ->add_option("--abandon", *operation,
                    "Forget this operation, which recover cannot end and names by its number, and "
                    "say what it leaves; change nothing else")
+      ->type_name("NUMBER")
       ->check(CLI::PositiveNumber);
   command->callback([&runner, operation] {
     runner = [operation](Session& session) {

@@ -89,7 +89,37 @@ void writeBroken(std::ostream& out, const Group& group, const char* heading, con
   writeRemedy(out, finding.remedy);
 }
 
-void writeText(std::ostream& out, const std::vector<Diagnosis>& diagnoses, const Style& style) {
+void writeChecks(std::ostream& out, const std::vector<Group>& groups, const Style& style) {
+  Table table({"CHECK", "RESULT", "SUBJECT", "FOUND"});
+  for (const Group& group : groups) {
+    const Finding& finding = group.first->finding;
+    const bool accepted = isAccepted(*group.first);
+    table.add({{finding.key},
+               {accepted ? "accepted" : std::string(toString(finding.outcome)),
+                accepted ? Tint::warning : tintOf(finding.outcome)},
+               {namesOf(group)},
+               {finding.seen + (group.alike ? "" : ", ...")}});
+  }
+  table.write(out, style);
+}
+
+// What could not be seen may hide a problem.
+void writeUnobserved(std::ostream& out, const std::vector<Group>& groups) {
+  std::vector<std::string> keys;
+  for (const Group& group : groups) {
+    const bool unseen = group.first->finding.outcome == Outcome::notObservable;
+    if (unseen && !isAccepted(*group.first)) {
+      keys.push_back(group.first->finding.key);
+    }
+  }
+  if (!keys.empty()) {
+    out << "not observable: " << join(keys, ", ") << '\n';
+  }
+  out << "`vfpass doctor --all` lists every check and what it found\n";
+}
+
+void writeText(std::ostream& out, const std::vector<Diagnosis>& diagnoses, ListedChecks listed,
+               const Style& style) {
   const auto groups = groupsOf(diagnoses);
   writeSummary(out, groups, style);
   bool first = true;
@@ -109,18 +139,12 @@ void writeText(std::ostream& out, const std::vector<Diagnosis>& diagnoses, const
       writeBroken(out, group, "accepted: ", style);
     }
   }
-  Table table({"CHECK", "RESULT", "SUBJECT", "FOUND"});
-  for (const Group& group : groups) {
-    const Finding& finding = group.first->finding;
-    const bool accepted = isAccepted(*group.first);
-    table.add({{finding.key},
-               {accepted ? "accepted" : std::string(toString(finding.outcome)),
-                accepted ? Tint::warning : tintOf(finding.outcome)},
-               {namesOf(group)},
-               {finding.seen + (group.alike ? "" : ", ...")}});
-  }
   out << '\n';
-  table.write(out, style);
+  if (listed == ListedChecks::all) {
+    writeChecks(out, groups, style);
+  } else {
+    writeUnobserved(out, groups);
+  }
 }
 
 Json acceptanceJson(const Diagnosis& each) {
@@ -151,11 +175,12 @@ void writeJson(std::ostream& out, const std::vector<Diagnosis>& diagnoses) {
 
 }  // namespace
 
-void writeDoctor(std::ostream& out, const std::vector<Diagnosis>& diagnoses, const Style& style) {
+void writeDoctor(std::ostream& out, const std::vector<Diagnosis>& diagnoses, ListedChecks listed,
+                 const Style& style) {
   if (style.json) {
     writeJson(out, diagnoses);
   } else {
-    writeText(out, diagnoses, style);
+    writeText(out, diagnoses, listed, style);
   }
 }
 

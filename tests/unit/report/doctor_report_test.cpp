@@ -9,9 +9,10 @@
 namespace vfpass::report {
 namespace {
 
-std::string written(const std::vector<Diagnosis>& diagnoses, const Style& style) {
+std::string written(const std::vector<Diagnosis>& diagnoses, const Style& style,
+                    ListedChecks listed = ListedChecks::none) {
   std::ostringstream out;
-  writeDoctor(out, diagnoses, style);
+  writeDoctor(out, diagnoses, listed, style);
   return out.str();
 }
 
@@ -29,7 +30,11 @@ std::vector<Diagnosis> diagnoses() {
           {{"opensm", "", Outcome::waived, "", "no InfiniBand port", ""}, "VFs stay down"}};
 }
 
-TEST(DoctorReport, Text) { expectGolden("doctor.txt", written(diagnoses(), {})); }
+TEST(DoctorReport, Text) {
+  expectGolden("doctor.txt", written(diagnoses(), {}, ListedChecks::all));
+}
+
+TEST(DoctorReport, ProblemsOnly) { expectGolden("doctor_problems.txt", written(diagnoses(), {})); }
 
 TEST(DoctorReport, Json) {
   const std::string text = written(diagnoses(), {.json = true});

@@ -97,9 +97,14 @@ struct HostReport {
 /// failures; the same for SoftRoCE links. JSON: docs/json/host.schema.json.
 void writeHost(std::ostream& out, const HostReport& report, const Style& style);
 
-/// `vfpass doctor`: the first problem in full, further problems with their remedies, then one line
-/// per check and result. JSON has every finding: docs/json/doctor.schema.json.
-void writeDoctor(std::ostream& out, const std::vector<Diagnosis>& diagnoses, const Style& style);
+/// Which checks the text of doctor lists below the problems.
+enum class ListedChecks { none, all };
+
+/// `vfpass doctor`: the first problem in full, further problems with their remedies, and which
+/// checks could not observe anything; with ListedChecks::all instead one line per check and result.
+/// JSON has every finding: docs/json/doctor.schema.json.
+void writeDoctor(std::ostream& out, const std::vector<Diagnosis>& diagnoses, ListedChecks listed,
+                 const Style& style);
 
 /// `vfpass guest-setup`: each file as a unified diff, then the immediate changes to the interfaces.
 /// JSON: docs/json/guest-setup.schema.json.

@@ -1,0 +1,149 @@
+#include "usage_error.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "vfpass/base/text.hpp"
+
+namespace vfpass::commands {
+namespace {
+
+/// Words for our commands in virsh, Terraform, Incus and git.
+struct Synonym {
+  std::string_view word;
+  std::string_view command;
+};
+
+constexpr std::array synonyms{
+    Synonym{"add", "attach"},     Synonym{"apply", "attach"},   Synonym{"create", "attach"},
+    Synonym{"assign", "attach"},  Synonym{"remove", "detach"},  Synonym{"rm", "detach"},
+    Synonym{"delete", "detach"},  Synonym{"destroy", "detach"}, Synonym{"undo", "detach"},
+    Synonym{"list", "status"},    Synonym{"ls", "status"},      Synonym{"show", "status"},
+    Synonym{"get", "status"},     Synonym{"diff", "plan"},      Synonym{"preview", "plan"},
+    Synonym{"validate", "check"}, Synonym{"lint", "check"},     Synonym{"log", "history"},
+    Synonym{"test", "verify"},    Synonym{"new", "init"},       Synonym{"rollback", "recover"},
+    Synonym{"repair", "recover"}, Synonym{"cleanup", "gc"},     Synonym{"prune", "gc"},
+    Synonym{"topology", "topo"},  Synonym{"install", "hook"},   Synonym{"setup", "guest-setup"}};
+
+std::vector<std::string> namesOfCommands(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (!command->get_group().empty()) {  // not hidden
+      names.push_back(command->get_name());
+    }
+  }
+  return names;
+}
+
+// A guess that is far from a short word is worse than none: `foo` is not `topo`.
+std::optional<std::string> similar(const std::string& word, const std::vector<std::string>& names) {
+  return closestSpelling(word, names, word.size() < 5 ? 1 : 2);
+}
+
+std::optional<std::string> similarCommand(const CLI::App& above, const std::string& word) {
+  const auto names = namesOfCommands(above);
+  const auto* synonym = std::ranges::find(synonyms, std::string_view(word), &Synonym::word);
+  if (synonym != synonyms.end() && std::ranges::find(names, synonym->command) != names.end()) {
+    return std::string(synonym->command);
+  }
+  return similar(word, names);
+}
+
+std::string lookAtHelp(const CLI::App& command) {
+  return "run `" + commandPath(command) + " --help`";
+}
+
+Error badUsage(const std::string& what, const std::string& remedy) {
+  return Error(what, remedy, ExitCode::badInput);
+}
+
+// `--format` for `--format=svg`.
+std::string optionName(const std::string& word) { return word.substr(0, word.find('=')); }
+
+std::vector<std::string> acceptedOptions(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::App* app = &command; app != nullptr; app = app->get_parent()) {
+    for (const CLI::Option* option : app->get_options([](const CLI::Option*) { return true; })) {
+      for (const std::string& name : option->get_lnames()) {
+        names.push_back("--" + name);
+      }
+    }
+  }
+  return names;
+}
+
+Error unknownOption(const CLI::App& command, const std::string& word) {
+  const auto near = similar(word, acceptedOptions(command));
+  return badUsage("unknown option " + printable(word) + " of `" + commandPath(command) + "`",
+                  near ? "did you mean `" + *near + "`?" : lookAtHelp(command));
+}
+
+Error missingCommand(const CLI::App& command) {
+  return badUsage(
+      "`" + commandPath(command) + "` needs a command: " + join(namesOfCommands(command), ", "),
+      lookAtHelp(command));
+}
+
+// Names the arguments that the command requires and did not get.
+std::optional<Error> missingArgument(const CLI::App& command) {
+  std::vector<std::string> missing;
+  for (const CLI::Option* option : command.get_options(
+           [](const CLI::Option* each) { return each->get_required() && each->count() == 0; })) {
+    missing.push_back(option->get_positional() ? option->get_type_name() : option->get_name());
+  }
+  if (missing.empty()) {
+    return std::nullopt;
+  }
+  return badUsage("`" + commandPath(command) + "` needs an argument: " + join(missing, " and "),
+                  lookAtHelp(command));
+}
+
+bool isOption(const std::string& word) { return word.size() > 1 && word.front() == '-'; }
+
+}  // namespace
+
+std::string commandPath(const CLI::App& command) {
+  const CLI::App* above = command.get_parent();
+  return above == nullptr ? command.get_name() : commandPath(*above) + " " + command.get_name();
+}
+
+const CLI::App& selectedCommand(const CLI::App& app) {
+  const auto selected = app.get_subcommands();
+  return selected.empty() ? app : selectedCommand(*selected.back());
+}
+
+Error unknownCommand(const CLI::App& above, const std::string& word) {
+  const auto near = similarCommand(above, word);
+  return badUsage(
+      "unknown command `" + commandPath(above) + " " + printable(word) + "`",
+      near ? "did you mean `" + commandPath(above) + " " + *near + "`?" : lookAtHelp(above));
+}
+
+Error usageError(const CLI::App& app, const CLI::ParseError& error) {
+  const CLI::App& command = selectedCommand(app);
+  const std::vector<std::string> words = app.remaining(true);
+  const auto option = std::ranges::find_if(words, isOption);
+  if (option != words.end()) {
+    return unknownOption(command, optionName(*option));
+  }
+  const bool isGroup = !namesOfCommands(command).empty();
+  if (isGroup) {
+    return words.empty() ? missingCommand(command) : unknownCommand(command, words.front());
+  }
+  if (!words.empty()) {
+    return badUsage(
+        "unexpected argument " + printable(words.front()) + " of `" + commandPath(command) + "`",
+        lookAtHelp(command));
+  }
+  if (auto missing = missingArgument(command)) {
+    return *missing;
+  }
+  return badUsage("`" + commandPath(command) + "`: " + printable(error.what()),
+                  lookAtHelp(command));
+}
+
+}  // namespace vfpass::commands

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "vfpass/error.hpp"
+
+namespace vfpass::commands {
+
+/// The command that the words on the command line select: `host apply`, or `app` itself.
+const CLI::App& selectedCommand(const CLI::App& app);
+
+/// The words that select the command: `vfpass host apply`.
+std::string commandPath(const CLI::App& command);
+
+/// What is wrong with a command line that CLI11 could not parse, in the form of every other error:
+/// the command and the word, and as remedy a similar name or the command's help. The texts of CLI11
+/// name neither, and differ between its releases.
+Error usageError(const CLI::App& app, const CLI::ParseError& error);
+
+/// The same for the words after `help` that name no command.
+Error unknownCommand(const CLI::App& above, const std::string& word);
+
+}  // namespace vfpass::commands
