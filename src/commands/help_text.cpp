@@ -69,6 +69,10 @@ constexpr std::array examples{
              "host apply --dry-run --out host.plan          # save the plan\n"
              "host apply --plan host.plan                   # execute it, if it is still the same\n"
              "host apply --only soft-roce\n"},
+    Examples{"host guids",
+             "host guids\n"
+             "host guids --format opensm --p-key 0x8001 --vm train0 >train0.conf\n"
+             "host guids --format csv >guids.csv\n"},
     Examples{"pf", "pf list\n"},
     Examples{"pf list", "pf list --json\n"},
     Examples{"vf", "vf list\n"},

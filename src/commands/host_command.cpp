@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "commands.hpp"
+#include "host_guids.hpp"
 #include "host_policy_input.hpp"
 #include "vfpass/plan/select_pf.hpp"
 
@@ -104,6 +105,7 @@ void addHost(CLI::App& app, Runner& runner) {
   command->callback([&runner, options] {
     runner = [options](Session& session) { return applyHost(session, *options); };
   });
+  addHostGuids(*host, runner);
 }
 
 }  // namespace vfpass::commands
