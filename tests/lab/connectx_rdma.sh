@@ -21,6 +21,9 @@ gid_of() {
     return 1
 }
 
+# has_address_gid DEVICE END: whether a GID of the device ends so.
+has_address_gid() { grep -q "$2\$" "/sys/class/infiniband/$1/ports/1/gids/"*; }
+
 listens() { grep -q ":$(printf %04X "$1") .* 0A " /proc/net/tcp /proc/net/tcp6; }
 
 # The port of the programs' own TCP connection.
@@ -38,6 +41,19 @@ exchange() {
     return "$code"
 }
 
+# make_vfs_with_macs PF NUMBER COUNT: each VF has the MAC 02:01:02:03:NUMBER:INDEX before its driver looks: the node GUID of a VF follows
+# from the MAC that the PF has set, and with a node GUID of zero rdma_cm finds no device (node_guid_gen_from_mac in
+# mlx5/core/esw/legacy.c; rdma-core's librdmacm crashed until pull request 1547).
+make_vfs_with_macs() {
+    local index pf=/sys/bus/pci/devices/$1
+    echo 0 >"$pf/sriov_drivers_autoprobe"
+    make_vfs "$1" "$3" || return
+    for ((index = 0; index < $3; index++)); do
+        ip link set dev "$(netdev_of "$1")" vf "$index" mac "02:01:02:03:0$2:0$index" &&
+            bind_to "$(vf_of "$1" "$index")" mlx5_core || return
+    done
+}
+
 section "VFs"
 ip link set lo up
 require "mlx5_core and mlx5_ib load" load_mlx5 rdma
@@ -45,9 +61,9 @@ modprobe ib_uverbs
 ports=()
 for index in 0 1 2; do ports+=("$(pf_address $index)"); done
 for port in "${ports[@]}"; do ip link set "$(netdev_of "$port")" up; done
-expect "two VFs of the first port" make_vfs "${ports[0]}" 2
-expect "one of the second port" make_vfs "${ports[1]}" 1
-expect "one of the other card" make_vfs "${ports[2]}" 1
+expect "two VFs of the first port" make_vfs_with_macs "${ports[0]}" 0 2
+expect "one of the second port" make_vfs_with_macs "${ports[1]}" 1 1
+expect "one of the other card" make_vfs_with_macs "${ports[2]}" 2 1
 vfs=("$(vf_of "${ports[0]}" 0)" "$(vf_of "${ports[0]}" 1)" "$(vf_of "${ports[1]}" 0)" "$(vf_of "${ports[2]}" 0)")
 names=("the same port" "the same port" "the other port" "the other card")
 devices=() netdevs=()
@@ -58,6 +74,7 @@ for index in "${!vfs[@]}"; do
     devices+=("$(rdma_of "${vfs[index]}")")
     ip link set "${netdevs[index]}" up
     expect "VF $index has a link" wait_until 30 carrier_is 1 "${netdevs[index]}"
+    expect "VF $index has a node GUID" grep -qv 0000:0000:0000:0000 "/sys/class/infiniband/${devices[index]}/node_guid"
     expect "VF $index has a GID" wait_until 30 gid_of "${devices[index]}"
 done
 took "the section"
@@ -81,6 +98,7 @@ case_is "deregistered" "remote access"
 case_is "without the right" "remote invalid request"
 case_is "short buffer" "remote invalid request, local length"
 case_is "no buffer" "receiver not ready"
+case_is "time that a receiver asks for" "receiver not ready, receiver not ready, later, success"
 case_is "after an error" "remote access, flushed"
 case_is "unplugged" "success, retries exceeded"
 expect "the link is back" wait_until 30 carrier_is 1 "${netdevs[0]}"
@@ -103,6 +121,35 @@ for other in 1 2 3; do
     expect "ibv_ud_pingpong" exchange "$server" "$client" -g ibv_ud_pingpong -n 50
     took "the section"
 done
+
+# Each address in a namespace of its own: both ends in one would take the loopback device, and the other netdevs there would answer for
+# the server's address.
+modprobe rdma_ucm
+# move_to_namespace INDEX: with the address 192.0.2.1INDEX, for which the RDMA device gets a GID.
+move_to_namespace() {
+    ip netns add "vf$1" && ip link set dev "${netdevs[$1]}" netns "vf$1" &&
+        ip -n "vf$1" addr add "192.0.2.1$1/24" dev "${netdevs[$1]}" && ip -n "vf$1" link set "${netdevs[$1]}" up &&
+        wait_until 30 has_address_gid "${devices[$1]}" "c000:020$(printf %x $((10 + $1)))"
+}
+# The port of rping: rdma_cm has no sockets that /proc lists.
+listens_by_cm() { [[ $(ip netns exec vf0 rdma resource show cm_id) == *:7174* ]]; }
+rping_with() {
+    local code
+    timeout 100 ip netns exec vf0 rping -s -a 192.0.2.10 -C 20 -S 4000 -V >/tmp/server 2>&1 &
+    wait_until 30 listens_by_cm && timeout 100 ip netns exec "vf$1" rping -c -a 192.0.2.10 -C 20 -S 4000 -V
+    code=$?
+    wait $! || code=1
+    [ "$code" = 0 ] || cat /tmp/server
+    return "$code"
+}
+section "rdma_cm"
+expect "VF 0 has an address" move_to_namespace 0
+for other in 1 2 3; do
+    expect "a VF of ${names[other]} has one" move_to_namespace "$other"
+    expect "rping" rping_with "$other"
+done
+for index in 0 1 2 3; do ip netns delete "vf$index"; done
+took "the section"
 
 section "everything goes"
 for port in "${ports[@]}"; do expect "the VFs of $port are removed" make_vfs "$port" 0; done

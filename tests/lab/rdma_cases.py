@@ -60,13 +60,13 @@ class End:
         self.qp = QP(self.pd, QPInitAttr(qp_type=e.IBV_QPT_RC, scq=self.cq, rcq=self.cq, srq=self.srq, cap=cap))
         self.mr = MR(self.pd, SIZE, ALL)
 
-    def connect(self, other):
+    def connect(self, other, busy=20):
         attributes = QPAttr(port_num=1)
         attributes.qp_access_flags = self.rights
         attributes.dest_qp_num = other.qp.qp_num
         attributes.path_mtu = e.IBV_MTU_1024
         attributes.max_rd_atomic = attributes.max_dest_rd_atomic = 1
-        attributes.timeout, attributes.retry_cnt, attributes.rnr_retry, attributes.min_rnr_timer = 10, 3, 2, 20
+        attributes.timeout, attributes.retry_cnt, attributes.rnr_retry, attributes.min_rnr_timer = 10, 3, 2, busy
         route = GlobalRoute(dgid=other.context.query_gid(1, other.index), sgid_index=self.index, hop_limit=64)
         attributes.ah_attr = AHAttr(port_num=1, is_global=1, gr=route)
         self.qp.to_rts(attributes)
@@ -178,6 +178,25 @@ def flushed(a, b):
     return f"{a.status()}, {a.status()}"
 
 
+def busy_times(a, b):
+    """The receiver asks to wait for 0.01 ms (code 1) and for 328 ms (30), three times; the last message finds a buffer in that time."""
+    seen, took = [], []
+    for code in 1, 30:
+        one, other = End(a.context, a.index), End(b.context, b.index)
+        one.connect(other)
+        other.connect(one, code)
+        started = time.monotonic()
+        seen.append(one.ask(e.IBV_WR_SEND))
+        took.append(time.monotonic() - started)
+    one, other = End(a.context, a.index), End(b.context, b.index)
+    one.connect(other)
+    other.connect(one, 30)
+    one.post(e.IBV_WR_SEND)
+    time.sleep(0.2)
+    other.receive()
+    return f"{', '.join(seen)}, {'later' if took[1] - took[0] > 0.5 else took}, {one.status()}"
+
+
 def unplugged(a, b):
     before = a.ask(e.IBV_WR_RDMA_WRITE, b)
     control = ["sh", "/vfpass/lab/connectx/control", sys.argv[3], "link"]
@@ -202,6 +221,7 @@ CASES = {
     "without the right": (lambda a, b: a.ask(e.IBV_WR_RDMA_WRITE, b), {"rights": e.IBV_ACCESS_REMOTE_READ}),
     "short buffer": (short_buffer, {}),
     "no buffer": (lambda a, b: a.ask(e.IBV_WR_SEND), {}),
+    "time that a receiver asks for": (busy_times, {}),
     "after an error": (flushed, {}),
     "unplugged": (unplugged, {}),
 }
