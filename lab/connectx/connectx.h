@@ -25,6 +25,7 @@
 #define COUNTERS 8
 #define LARGEST_MTU 4096 /* of RDMA */
 #define DEFAULT_PARTITION 0xffff
+#define PARTITION_KEYS 128 /* of a port on InfiniBand */
 
 /* Status of a command (mlx5_cmd_stat in include/linux/mlx5/device.h). */
 enum {
@@ -176,7 +177,7 @@ typedef enum {
 typedef struct Path {
     uint8_t mac[6], gid[16], source; /* source: index of an own RoCE address */
     uint8_t traffic_class, hops;
-    uint16_t udp_source, lid;
+    uint16_t udp_source, lid, key_index; /* key_index: in the table of partition keys */
 } Path;
 
 /* The base transport header and its fields. */
@@ -311,6 +312,8 @@ struct Port {
     bool cable;          /* false: the link is down whatever the driver asks for */
     uint8_t flow_control[16]; /* PFCC, as the driver wrote it */
     bool subnet_manager; /* InfiniBand: it has activated the ports that are up */
+    bool listed;         /* it activates only those VFs that are in its list */
+    GArray *members;     /* of partitions: the list */
     GArray *pages[MAX_VFS + 1]; /* pages that the driver gave to each function's firmware */
     uint32_t reclaim_ms;
     GPtrArray *reclaims;
@@ -411,6 +414,13 @@ bool uplink_is_up(Port *port);
 void vport_link_event(Port *port, uint16_t number);
 void port_link_changed(Port *port);
 void vport_count(Port *port, uint16_t number, bool sent, const uint8_t *destination, uint32_t length);
+
+/* subnet_manager.c */
+GArray *subnet_list_new(void);
+bool subnet_list_order(Port *port, char **words);
+bool subnet_list_has(const Port *port, uint16_t number);
+uint16_t subnet_list_key(const Port *port, uint16_t number, unsigned index);
+bool subnet_list_accepts(const Port *port, uint16_t number, uint16_t key);
 
 /* frame.c, checksum.c, flow_table.c, flow_walk.c, eswitch.c */
 bool frame_is_tagged(const Frame *frame);

@@ -71,6 +71,10 @@ static void words_run(Port *port, char **words, GString *reply)
         count_report(port, value, reply);
         return;
     }
+    if (!strcmp(verb, "partition")) {
+        g_string_append(reply, subnet_list_order(port, words + 1) ? "ok" : "error: not a rule of a partition");
+        return;
+    }
     if (!strcmp(verb, "clear")) {
         clear(port);
     } else if (!strcmp(verb, "reclaim") && value) {
@@ -149,6 +153,7 @@ static void control_poll(void *opaque)
 
 void control_init(Port *port)
 {
+    port->members = subnet_list_new();
     window_init(&port->function.device);
     if (port->control_path) {
         port->control_timer = timer_new_ms(QEMU_CLOCK_REALTIME, control_poll, port);

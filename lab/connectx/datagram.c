@@ -46,6 +46,7 @@ RdmaResult datagram_send(Function *function, QueuePair *pair, const uint8_t *wqe
         return RDMA_LOCAL_ERROR;
     }
     path_of(&path, wqe);
+    path.key_index = pair->path.key_index;
     packet_begin(packet, immediate ? SEND_ONLY_IMMEDIATE : SEND_ONLY, ldl_be_p(wqe + DESTINATION) & 0xffffff, pair->next_psn++,
                  false);
     memcpy(packet->bytes + packet->length, wqe + KEY, 4);

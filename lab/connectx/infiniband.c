@@ -7,7 +7,6 @@ enum { POLICY_UP = 1, POLICY_FOLLOW = 2 };
 enum { SELECT_PORT_GUID = 1, SELECT_NODE_GUID = 2, SELECT_POLICY = 4 };
 #define CAPABILITY_MASK 0x2651e848
 #define SUBNET_PREFIX 0xfe80000000000000ULL
-#define PARTITION_KEYS 128
 #define WHOLE_TABLE 0xffff
 
 static bool is_up(Port *port, unsigned number)
@@ -17,10 +16,10 @@ static bool is_up(Port *port, unsigned number)
     return number == 0 ? uplink_is_up(port) : policy == POLICY_UP || (policy == POLICY_FOLLOW && uplink_is_up(port));
 }
 
-/* A subnet manager moves the card's port from INIT to ACTIVE, then the virtual ports (virt_enabled of opensm). */
+/* A subnet manager moves the card's port from INIT to ACTIVE, then the virtual ports (virt_enabled of opensm) in its list. */
 unsigned infiniband_state(Port *port, uint16_t number)
 {
-    if (!is_up(port, number) || (number && !port->subnet_manager)) {
+    if (!is_up(port, number) || (number && !(port->subnet_manager && subnet_list_has(port, number)))) {
         return PORT_DOWN;
     }
     return port->subnet_manager ? PORT_ACTIVE : PORT_INIT;
@@ -32,10 +31,12 @@ static uint8_t query(Function *function, Command *command)
     Port *port = function->port;
     int number = vport_of(function, command);
     uint8_t *context = AT(command->out, query_hca_vport_context_out__hca_vport_context);
+    bool active;
 
     if (number < 0) {
         return STATUS_BAD_PARAMETER;
     }
+    active = infiniband_state(port, number) == PORT_ACTIVE;
     SET(context, hca_vport_context__has_smi, number == 0);
     SET(context, hca_vport_context__has_raw, 1);
     SET(context, hca_vport_context__sm_virt_aware, 1);
@@ -47,8 +48,8 @@ static uint8_t query(Function *function, Command *command)
     SET(context, hca_vport_context__port_guid, port->vport[number].port_guid);
     SET(context, hca_vport_context__node_guid, port->vport[number].node_guid);
     SET(context, hca_vport_context__cap_mask1, CAPABILITY_MASK);
-    SET(context, hca_vport_context__lid, port->subnet_manager ? 1 + number : 0);
-    SET(context, hca_vport_context__sm_lid, port->subnet_manager);
+    SET(context, hca_vport_context__lid, active ? 1 + number : 0);
+    SET(context, hca_vport_context__sm_lid, active);
     SET(context, hca_vport_context__subnet_timeout, 18);
     return STATUS_OK;
 }
@@ -66,6 +67,9 @@ static uint8_t modify(Function *function, Command *command)
     vport = &function->port->vport[number];
     if (selected & SELECT_PORT_GUID) {
         vport->port_guid = GET(context, hca_vport_context__port_guid);
+        if (function->port->listed) {
+            vport_link_event(function->port, number);
+        }
     }
     if (selected & SELECT_NODE_GUID) {
         vport->node_guid = GET(context, hca_vport_context__node_guid);
@@ -94,14 +98,17 @@ static uint8_t query_gid(Function *function, Command *command)
     return STATUS_OK;
 }
 
-/* One key, or all: the function is a full member of the default partition and of no other. */
+/* One key, or all. */
 static uint8_t query_pkey(Function *function, Command *command)
 {
     uint16_t index = GET(command->in, query_hca_vport_pkey_in__pkey_index), first = index == WHOLE_TABLE ? 0 : index;
+    int number = vport_of(function, command);
 
-    (void)function;
+    if (number < 0) {
+        return STATUS_BAD_PARAMETER;
+    }
     for (uint32_t i = 0; i < PARTITION_KEYS && 16 + 4 * i + 4 <= command->out_length; i++) {
-        stl_be_p(command->out + 16 + 4 * i, first + i == 0 ? DEFAULT_PARTITION : 0);
+        stl_be_p(command->out + 16 + 4 * i, subnet_list_key(function->port, number, first + i));
     }
     return STATUS_OK;
 }

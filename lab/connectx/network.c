@@ -123,11 +123,13 @@ static void send_infiniband(Function *function, const Path *path, const RdmaPack
     Port *port = function->port;
     g_autofree RdmaPacket *arrived = g_memdup2(packet, sizeof(*packet));
     Function *receiver = path->lid >= 1 && path->lid <= port->vfs + 1 ? function_of_vport(port, path->lid - 1) : NULL;
+    uint16_t key = subnet_list_key(port, function->vport, path->key_index);
 
     arrived->source_lid = 1 + function->vport;
+    stw_be_p(arrived->bytes + 2, key);
     vport_count(port, function->vport, true, NULL, packet->length);
     if (receiver && receiver->initialized && infiniband_state(port, function->vport) == PORT_ACTIVE &&
-        infiniband_state(port, receiver->vport) == PORT_ACTIVE) {
+        infiniband_state(port, receiver->vport) == PORT_ACTIVE && subnet_list_accepts(port, receiver->vport, key)) {
         vport_count(port, receiver->vport, false, NULL, packet->length);
         rdma_receive(receiver, arrived);
     }

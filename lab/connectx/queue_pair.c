@@ -349,6 +349,7 @@ static void take_attributes(QueuePair *pair, const Command *command)
     case OP_RST2INIT_QP:
     case OP_INIT2INIT_QP:
         pair->key = GET(context, qpc__q_key);
+        pair->path.key_index = GET(context, qpc__primary_address_path__pkey_index);
         break;
     case OP_INIT2RTR_QP:
         connect_to(pair, context);
