@@ -19,6 +19,7 @@ CudaDriver::CudaDriver(const std::vector<std::string>& libraries)
   findDeviceFunctions();
   findMemoryFunctions();
   findKernelFunctions();
+  findStreamFunctions();
   check(initialize_(0), "cannot initialize CUDA");
 }
 
@@ -58,6 +59,13 @@ void CudaDriver::findKernelFunctions() {
   library_.require(eventRecord, "cuEventRecord");
   library_.require(eventSynchronize, "cuEventSynchronize");
   library_.require(eventElapsed, "cuEventElapsedTime");
+}
+
+void CudaDriver::findStreamFunctions() {
+  library_.find(streamCreate, "cuStreamCreate");
+  library_.find(streamDestroy, "cuStreamDestroy_v2");
+  library_.find(streamQuery, "cuStreamQuery");
+  library_.find(memoryInfo, "cuMemGetInfo_v2");
 }
 
 std::string CudaDriver::describe(CudaStatus status) const {

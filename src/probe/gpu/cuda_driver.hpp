@@ -84,6 +84,11 @@ class CudaDriver {
   CudaStatus (*eventRecord)(CudaEvent, CudaStream) = nullptr;
   CudaStatus (*eventSynchronize)(CudaEvent) = nullptr;
   CudaStatus (*eventElapsed)(float*, CudaEvent, CudaEvent) = nullptr;
+  /// These four only serve NCCL; nullptr in a stand-in for the driver that lacks them.
+  CudaStatus (*streamCreate)(CudaStream*, unsigned) = nullptr;
+  CudaStatus (*streamDestroy)(CudaStream) = nullptr;
+  CudaStatus (*streamQuery)(CudaStream) = nullptr;  ///< 0: all of its work is done
+  CudaStatus (*memoryInfo)(std::size_t* free, std::size_t* total) = nullptr;
   /// nullptr in drivers before R470 (CUDA 11.3).
   CudaStatus (*flushRdmaWrites)(int, int) = nullptr;
   /// nullptr in drivers before R515 (CUDA 11.7).
@@ -94,6 +99,7 @@ class CudaDriver {
   void findDeviceFunctions();
   void findMemoryFunctions();
   void findKernelFunctions();
+  void findStreamFunctions();
 
   SharedLibrary library_;
   CudaStatus (*initialize_)(unsigned) = nullptr;

@@ -71,21 +71,13 @@ int failWith(const std::string& message, const std::string& remedy, ExitCode cod
   return static_cast<int>(code);
 }
 
-/// The guest's kernel shows the cause of most failures of CUDA.
-std::string remedyOf(const CudaError& error) {
-  const SysfsReader sysfs;
-  const CudaProblem problem =
-      diagnoseCuda(error.status(), readGpuSurroundings(sysfs, readPciFunctions(sysfs)));
-  return problem == CudaProblem::other ? error.remedy() : remedyFor(problem);
-}
-
 int run(int count, char** arguments) {
   CLI::App program("The guest's part of vfpass verify; writes JSON.", "vfpass-probe");
   program.set_version_flag("--version", VFPASS_VERSION);
   program.require_subcommand(1);
   Action chosen;
   for (const auto add : {addHello, addInventory, addErrors, addGpuSelfTest, addLoopback, addConnect,
-                         addListen, addPing}) {
+                         addListen, addPing, addNccl}) {
     add(program, chosen);
   }
   try {
@@ -105,6 +97,13 @@ int run(int count, char** arguments) {
 }
 
 }  // namespace
+
+std::string remedyOf(const CudaError& error) {
+  const SysfsReader sysfs;
+  const CudaProblem problem =
+      diagnoseCuda(error.status(), readGpuSurroundings(sysfs, readPciFunctions(sysfs)));
+  return problem == CudaProblem::other ? error.remedy() : remedyFor(problem);
+}
 
 void writeDocument(nlohmann::json document) {
   document["program"] = "vfpass-probe";

@@ -3,7 +3,9 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
+#include <string>
 
+#include "gpu/cuda_driver.hpp"
 #include "gpu/open_gpu.hpp"
 
 namespace vfpass::probe {
@@ -20,6 +22,7 @@ void addLoopback(CLI::App& program, Action& chosen);
 void addConnect(CLI::App& program, Action& chosen);
 void addListen(CLI::App& program, Action& chosen);
 void addPing(CLI::App& program, Action& chosen);
+void addNccl(CLI::App& program, Action& chosen);
 
 /// Writes one document to stdout, with the protocol version, the program's version and its build
 /// id.
@@ -27,6 +30,9 @@ void writeDocument(nlohmann::json document);
 
 /// Writes a document and returns the exit code for its `passed`.
 int writeVerdict(const nlohmann::json& document);
+
+/// What to do about a failure of CUDA: the guest's kernel shows the cause of most of them.
+std::string remedyOf(const CudaError& error);
 
 /// `--gpu`, with a CUDA device index or a PCI address; anything else is a usage error.
 void addGpuOption(CLI::App& command, GpuChoice& choice);

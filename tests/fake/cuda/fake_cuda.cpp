@@ -3,12 +3,15 @@
 //   FAKE_CUDA_GPUS    PCI addresses, separated by spaces, in CUDA's order
 //   FAKE_CUDA_NAME    name of every GPU
 //   FAKE_CUDA_CONTEXT status of cuDevicePrimaryCtxRetain
+//   FAKE_CUDA_FREE    free bytes of every GPU
 //   FAKE_CUDA_116     value of device attribute 116, and so on; 1 if it is not set
-// It implements only what listing and opening GPUs needs. All other functions of the real library
+// It implements only what listing and opening GPUs needs, and for NCCL memory of the GPU, which is
+// the host's, and streams, whose work is done at once. All other functions of the real library
 // exist and return CUDA_ERROR_NOT_SUPPORTED.
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -99,16 +102,51 @@ int cuDevicePrimaryCtxRetain(void** /*context*/, int /*device*/) {
   return number("FAKE_CUDA_CONTEXT", "801");
 }
 
+int cuDevicePrimaryCtxRelease_v2(int /*device*/) { return success; }
+int cuCtxSetCurrent(void* /*context*/) { return success; }
+int cuCtxSynchronize() { return success; }
+
+int cuMemAlloc_v2(void** memory, std::size_t bytes) {
+  *memory = std::malloc(bytes);
+  return success;
+}
+
+int cuMemFree_v2(void* memory) {
+  std::free(memory);
+  return success;
+}
+
+int cuMemcpyHtoD_v2(void* to, const void* from, std::size_t bytes) {
+  std::memcpy(to, from, bytes);
+  return success;
+}
+
+int cuMemcpyDtoH_v2(void* to, const void* from, std::size_t bytes) {
+  std::memcpy(to, from, bytes);
+  return success;
+}
+
+int cuMemsetD8_v2(void* memory, unsigned char value, std::size_t bytes) {
+  std::memset(memory, value, bytes);
+  return success;
+}
+
+int cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
+  *free = std::strtoull(variable("FAKE_CUDA_FREE", "8589934592").c_str(), nullptr, 10);
+  *total = std::size_t{80} << 30U;
+  return success;
+}
+
+int cuStreamCreate(void** stream, unsigned /*flags*/) {
+  *stream = stream;
+  return success;
+}
+
+int cuStreamDestroy_v2(void* /*stream*/) { return success; }
+int cuStreamQuery(void* /*stream*/) { return success; }
+
 #define NOT_SUPPORTED(name) \
   int name() { return notSupported; }
-NOT_SUPPORTED(cuDevicePrimaryCtxRelease_v2)
-NOT_SUPPORTED(cuCtxSetCurrent)
-NOT_SUPPORTED(cuCtxSynchronize)
-NOT_SUPPORTED(cuMemAlloc_v2)
-NOT_SUPPORTED(cuMemFree_v2)
-NOT_SUPPORTED(cuMemcpyHtoD_v2)
-NOT_SUPPORTED(cuMemcpyDtoH_v2)
-NOT_SUPPORTED(cuMemsetD8_v2)
 NOT_SUPPORTED(cuMemsetD32_v2)
 NOT_SUPPORTED(cuPointerSetAttribute)
 NOT_SUPPORTED(cuModuleLoadDataEx)
