@@ -65,7 +65,11 @@ VerifyReport verifyAlone(Session& session, const DomainDescription& domain,
   plan.placement = host.placement();
   verify::VerifyWatch watch = watchOf(session);
   watch.host = [&](const Lease& lease) { return host.of(lease); };
-  return verifyGuest(agent, probe, plan, watch);
+  VerifyReport report = verifyGuest(agent, probe, plan, watch);
+  const verify::PairGuest guest{agent,         domain.name, plan.leases, watch.host,
+                                watch.traffic, plan.nvlink, plan.gpus};
+  addNccl(session, domain, request, {guest}, probe, plan, "", report);
+  return report;
 }
 
 // A run with limits of its own says nothing about the mapping's: it neither replaces the last
@@ -172,7 +176,8 @@ verify::VerifyPlan verifyPlanFor(Session& session, const DomainDescription& doma
 }
 
 std::chrono::seconds timeoutOf(const VerifyRequest& request, const verify::VerifyPlan& plan) {
-  return request.timeout.value_or(deadlines::verifyVfs(plan.leases.size(), plan.sizes));
+  const auto nccl = request.nccl ? verify::ncclTimeout : std::chrono::seconds(0);
+  return request.timeout.value_or(deadlines::verifyVfs(plan.leases.size(), plan.sizes) + nccl);
 }
 
 // The agent of a guest starts some time after boot.

@@ -30,6 +30,7 @@ struct VerifyRequest {
   std::chrono::seconds sustain{10};             ///< time for which they move data
   bool sizes = false;                           ///< measure every message size
   std::optional<std::uint64_t> sizeIterations;  ///< for each size; nullopt: the probe's default
+  bool nccl = false;  ///< also NCCL's collective operations, over the GPUs of all VMs
   /// Run by systemd after a start: its options are the administrator's for every start.
   bool afterStart = false;
 };

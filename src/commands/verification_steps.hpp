@@ -6,6 +6,7 @@
 #include "vfpass/doctor/kernel_lines.hpp"
 #include "vfpass/finding.hpp"
 #include "vfpass/lease.hpp"
+#include "vfpass/verify/verify_nccl.hpp"
 
 namespace vfpass::commands {
 
@@ -24,6 +25,12 @@ verify::VerifyWatch watchOf(Session& session);
 
 /// For agents: updates the progress line, and throws Cancelled if a stop was requested.
 agent::Agent::Checkpoint checkpointOf(Session& session);
+
+/// Runs NCCL's collective operations over the GPUs of these guests, the verified one first, if the
+/// request asks for it. `peerName`: as in the report.
+void addNccl(Session& session, const DomainDescription& domain, const VerifyRequest& request,
+             const std::vector<verify::PairGuest>& guests, const agent::ProbeFile& probe,
+             const verify::VerifyPlan& plan, const std::string& peerName, VerifyReport& report);
 
 /// With request.peer, on this host or another one.
 VerifyReport verifyWithPeer(Session& session, const DomainDescription& domain,

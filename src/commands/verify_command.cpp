@@ -40,6 +40,7 @@ struct VerifyOptions {
   std::uint64_t messageBytes = std::uint64_t{64} << 10U;
   std::uint64_t iterations = 1000;
   bool allPairs = false;
+  bool nccl = false;
   unsigned sustainSeconds = 0;  ///< 0: not specified
   bool sizes = false;
   std::optional<std::uint64_t> sizeIterations;
@@ -121,6 +122,7 @@ commands::VerifyRequest requestOf(const VerifyOptions& options) {
   }
   request.sizes = options.sizes;
   request.sizeIterations = options.sizeIterations;
+  request.nccl = options.nccl;
   return request;
 }
 
@@ -169,6 +171,9 @@ ExitCode verifyPending(Session& session, const VerifyOptions& options,
   if (!options.peer.empty()) {
     throw Error("--pending: not possible with --peer", "omit --peer", ExitCode::badInput);
   }
+  if (options.nccl) {
+    throw Error("--pending: not possible with --nccl", "omit --nccl", ExitCode::badInput);
+  }
   const StopSignals stop;
   if (options.vm.empty()) {
     verifyStarted(session, request);
@@ -213,6 +218,13 @@ void addPeerOptions(CLI::App& command, VerifyOptions& options) {
       ->type_name("[HOST:]VM");
   command.add_flag("--all-pairs", options.allPairs,
                    "With --peer: also run all pairs of VFs at the same time");
+}
+
+void addNcclOption(CLI::App& command, VerifyOptions& options) {
+  command.add_flag(
+      "--nccl", options.nccl,
+      "Also run NCCL's all-reduce and all-gather over the leased GPUs of the VM, and of\n"
+      "the other one with --peer");
 }
 
 void addReportOptions(CLI::App& command, VerifyOptions& options) {
@@ -303,6 +315,7 @@ void addVerify(CLI::App& app, Runner& runner) {
   const auto options = std::make_shared<VerifyOptions>();
   command->add_option("vm", options->vm, "Domain name or UUID")->type_name("VM");
   addPeerOptions(*command, *options);
+  addNcclOption(*command, *options);
   addReportOptions(*command, *options);
   addMeasurementOptions(*command, *options);
   addRunOptions(*command, *options);

@@ -165,10 +165,11 @@ VerifyReport verifyWithLocal(Session& session, const DomainDescription& domain,
   agent::Agent far = agentOf(session, session.hypervisor(), peer, timeout);
   const LocalPeer nearSide(session, domain);
   const LocalPeer farSide(session, peer);
-  VerifyReport report =
-      verifyPair(nearSide.guest(near, plan.leases), farSide.guest(far, runningVfs(session, peer)),
-                 probe, plan, watchOf(session));
+  const std::vector<verify::PairGuest> guests{nearSide.guest(near, plan.leases),
+                                              farSide.guest(far, runningVfs(session, peer))};
+  VerifyReport report = verifyPair(guests[0], guests[1], probe, plan, watchOf(session));
   report.peerName = peer.name;
+  addNccl(session, domain, request, guests, probe, plan, report.peerName, report);
   return report;
 }
 
@@ -186,9 +187,10 @@ VerifyReport verifyWithRemote(Session& session, const DomainDescription& domain,
   agent::Agent near = agentOf(session, session.hypervisor(), domain, timeout);
   agent::Agent far = agentOf(session, peer.hypervisor(), peer.domain(), timeout);
   const LocalPeer nearSide(session, domain);
-  VerifyReport report =
-      verifyPair(nearSide.guest(near, plan.leases), peer.guest(far), probe, plan, watchOf(session));
+  const std::vector<verify::PairGuest> guests{nearSide.guest(near, plan.leases), peer.guest(far)};
+  VerifyReport report = verifyPair(guests[0], guests[1], probe, plan, watchOf(session));
   report.peerName = request.peer->text;
+  addNccl(session, domain, request, guests, probe, plan, report.peerName, report);
   return report;
 }
 

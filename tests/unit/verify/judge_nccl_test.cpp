@@ -1,0 +1,302 @@
+#include "judge_nccl.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace vfpass::verify {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr std::uint64_t gibibyte = std::uint64_t{1} << 30U;
+
+NcclReport soundReport(std::size_t local, std::size_t ranks) {
+  const std::uint64_t values = gibibyte / 4;
+  NcclReport report{"2.28.9"};
+  report.runs = {{"all-reduce", gibibyte, 20, 170, local * values, 0},
+                 {"all-gather", gibibyte, 20, 160, local * (values / ranks * ranks), 0}};
+  report.bootstrap = "eth0:10.0.0.1";
+  report.devices = {{0, "mlx5_0"}};
+  return report;
+}
+
+Limit limitOf100Gigabytes() { return {800, 800, 900, "the port after headers"}; }
+
+NcclNic nic() {
+  return {"rail0",       "", *parsePciAddress("0000:01:00.0"), "mlx5_0", limitOf100Gigabytes(),
+          100 * gibibyte};
+}
+
+/// Two guests with a VF and a GPU each.
+NcclOutcome pairOf() {
+  NcclOutcome outcome{{}, {gibibyte}};
+  for (unsigned rank = 0; rank < 2; ++rank) {
+    NcclMember member{rank == 0 ? "train0" : "train1", rank == 0 ? "" : "train1:", rank};
+    member.gpus = {"gpu0"};
+    member.products = {"NVIDIA H200"};
+    member.nics = {nic()};
+    member.connected = true;
+    member.report = soundReport(1, 2);
+    member.report->connections = {{rank, 1 - rank, "NET/IB", 0, true}};
+    outcome.members.push_back(member);
+  }
+  return outcome;
+}
+
+NcclOutcome alone(const std::string& transport) {
+  NcclOutcome outcome = pairOf();
+  outcome.members.pop_back();
+  NcclMember& member = outcome.members.front();
+  member.gpus = {"gpu0", "gpu1"};
+  member.products = {"NVIDIA H200", "NVIDIA H200"};
+  member.report = soundReport(2, 2);
+  member.report->connections = {{0, 1, transport, std::nullopt, false}};
+  return outcome;
+}
+
+Finding transportOf(const NcclOutcome& outcome) {
+  return judgeNcclTransport(outcome, outcome.members.front());
+}
+
+NcclReport& reportOf(NcclOutcome& outcome, std::size_t member) {
+  return *outcome.members[member].report;
+}
+
+TEST(JudgeNccl, RanksOfBothGuestsAreNamed) {
+  const Finding finding = judgeNcclRanks(pairOf());
+  EXPECT_EQ(finding.outcome, Outcome::passed);
+  EXPECT_THAT(finding.seen,
+              AllOf(HasSubstr("rank 0 in train0 with NCCL 2.28.9"), HasSubstr("rank 1 in train1")));
+}
+
+TEST(JudgeNccl, MissingRankIsNamedAndNotTheOneThatWaits) {
+  NcclOutcome outcome = pairOf();
+  reportOf(outcome, 0).error = "deadline expired while meeting the other ranks";
+  reportOf(outcome, 0).stage = "meeting the other ranks";
+  outcome.members[0].connected = false;
+  outcome.members[1] = NcclMember{"train1", "train1:", 1, {"gpu0"}};
+  outcome.members[1].problem = "the probe exited with code 137 and wrote no report";
+  outcome.members[1].remedy = "run it by hand";
+
+  const Finding finding = judgeNcclRanks(outcome);
+
+  EXPECT_EQ(finding.outcome, Outcome::failed);
+  EXPECT_EQ(finding.seen, "rank 1 (train1): the probe exited with code 137 and wrote no report");
+  EXPECT_EQ(finding.remedy, "run it by hand");
+}
+
+TEST(JudgeNccl, RanksThatNeverMeetAreAFaultOfTheNetworkBetweenThem) {
+  NcclOutcome outcome = pairOf();
+  for (std::size_t each : {0U, 1U}) {
+    reportOf(outcome, each).error = "deadline expired while meeting the other ranks";
+    reportOf(outcome, each).stage = "meeting the other ranks";
+    outcome.members[each].connected = false;
+  }
+  const Finding finding = judgeNcclRanks(outcome);
+  EXPECT_EQ(finding.outcome, Outcome::failed);
+  EXPECT_THAT(finding.seen, HasSubstr("rank 0 waits at eth0:10.0.0.1"));
+  EXPECT_THAT(finding.remedy, HasSubstr("NCCL_SOCKET_IFNAME"));
+}
+
+TEST(JudgeNccl, RanksThatHangTogetherAreAllNamed) {
+  NcclOutcome outcome = pairOf();
+  for (std::size_t each : {0U, 1U}) {
+    reportOf(outcome, each).error = "deadline expired while all-reduce of 1024 bytes";
+    reportOf(outcome, each).stage = "all-reduce of 1024 bytes";
+  }
+  EXPECT_THAT(judgeNcclRanks(outcome).seen, AllOf(HasSubstr("rank 0 (train0): deadline"),
+                                                  HasSubstr("rank 1 (train1): deadline")));
+}
+
+TEST(JudgeNccl, StoppedRankIsNotMissing) {
+  NcclOutcome outcome = pairOf();
+  outcome.members[0].stopped = true;
+  outcome.members[0].report = std::nullopt;
+  reportOf(outcome, 1).error = "cannot open GPU 0";
+  EXPECT_EQ(judgeNcclRanks(outcome).seen, "rank 1 (train1): cannot open GPU 0");
+}
+
+TEST(JudgeNccl, GuestWithoutLibraryIsNotObservable) {
+  NcclOutcome outcome = pairOf();
+  reportOf(outcome, 1).error = "cannot load libnccl.so.2";
+  reportOf(outcome, 1).remedy = "install NCCL";
+  reportOf(outcome, 1).stage = "loading NCCL";
+  const Finding finding = judgeNcclRanks(outcome);
+  EXPECT_EQ(finding.outcome, Outcome::notObservable);
+  EXPECT_EQ(finding.remedy, "install NCCL");
+}
+
+TEST(JudgeNccl, DifferentProductsAreAWarning) {
+  NcclOutcome outcome = pairOf();
+  EXPECT_FALSE(judgeNcclGpus(outcome));
+  outcome.members[1].products = {"NVIDIA A100"};
+  EXPECT_EQ(judgeNcclGpus(outcome)->outcome, Outcome::warning);
+}
+
+TEST(JudgeNccl, DataPassesOnlyIfEveryGuestCheckedEveryValue) {
+  std::vector<Figure> figures;
+  EXPECT_EQ(judgeNcclData(pairOf(), figures).outcome, Outcome::passed);
+  ASSERT_EQ(figures.size(), 2U);
+  EXPECT_EQ(figures[0].source, ncclFigures);
+  EXPECT_EQ(figures[0].gigabitsPerSecond, 170 * 8);
+
+  NcclOutcome wrong = pairOf();
+  reportOf(wrong, 1).runs[0].wrongValues = 3;
+  EXPECT_THAT(judgeNcclData(wrong, figures).seen,
+              HasSubstr("train1, all-reduce of 1 GiB: 3 wrong values"));
+  NcclOutcome unchecked = pairOf();
+  --reportOf(unchecked, 1).runs[1].checkedValues;
+  EXPECT_EQ(judgeNcclData(unchecked, figures).outcome, Outcome::failed);
+  NcclOutcome fewer = pairOf();
+  reportOf(fewer, 1).runs.pop_back();
+  EXPECT_THAT(judgeNcclData(fewer, figures).seen, HasSubstr("train1 reports no all-gather"));
+  EXPECT_EQ(figures.size(), 2U) << "no figures of wrong data";
+}
+
+TEST(JudgeNccl, NothingRunIsNotPassed) {
+  NcclOutcome outcome = pairOf();
+  for (std::size_t each : {0U, 1U}) {
+    reportOf(outcome, each).runs.clear();
+    reportOf(outcome, each).omissions = {{"all-reduce", gibibyte, "not enough free GPU memory"}};
+  }
+  std::vector<Figure> figures;
+  const Finding finding = judgeNcclData(outcome, figures);
+  EXPECT_EQ(finding.outcome, Outcome::notObservable);
+  EXPECT_THAT(finding.seen, HasSubstr("not enough free GPU memory"));
+}
+
+TEST(JudgeNccl, RdmaOfLeasedVfIntoGpuMemoryPasses) {
+  const Finding finding = transportOf(pairOf());
+  EXPECT_EQ(finding.outcome, Outcome::passed);
+  EXPECT_EQ(finding.seen, "GDRDMA over rail0");
+}
+
+TEST(JudgeNccl, SocketsFail) {
+  NcclOutcome outcome = pairOf();
+  reportOf(outcome, 0).connections = {{0, 1, "NET/Socket", 0, false}};
+  const Finding finding = transportOf(outcome);
+  EXPECT_EQ(finding.outcome, Outcome::failed);
+  EXPECT_THAT(finding.seen, HasSubstr("TCP sockets"));
+  EXPECT_THAT(finding.remedy, HasSubstr("NCCL_IB_DISABLE"));
+}
+
+TEST(JudgeNccl, NicWithoutLeaseFailsWithItsName) {
+  NcclOutcome outcome = pairOf();
+  reportOf(outcome, 0).devices = {{0, "mlx5_0+mlx5_9"}};
+  const Finding finding = transportOf(outcome);
+  EXPECT_EQ(finding.outcome, Outcome::failed);
+  EXPECT_THAT(finding.seen, AllOf(HasSubstr("mlx5_9"), Not(HasSubstr("mlx5_0"))));
+  EXPECT_THAT(finding.remedy, HasSubstr("NCCL_IB_HCA: =mlx5_0 "));
+}
+
+TEST(JudgeNccl, MissingGpuDirectFails) {
+  NcclOutcome outcome = pairOf();
+  reportOf(outcome, 0).connections[0].gpuDirect = false;
+  const Finding finding = transportOf(outcome);
+  EXPECT_EQ(finding.outcome, Outcome::failed);
+  EXPECT_THAT(finding.seen, HasSubstr("rail0 without GPUDirect"));
+}
+
+TEST(JudgeNccl, InventedLogIsNotPassed) {
+  NcclOutcome outcome = pairOf();
+  reportOf(outcome, 0).connections = {{0, 1, "P2P/CUMEM", std::nullopt, true}};
+  EXPECT_THAT(transportOf(outcome).seen, HasSubstr("impossible"));
+  EXPECT_EQ(transportOf(outcome).outcome, Outcome::failed);
+
+  reportOf(outcome, 0).connections = {{0, 1, "NET/IB", 7, true}};
+  EXPECT_EQ(transportOf(outcome).outcome, Outcome::notObservable);
+  reportOf(outcome, 0).connections = {{0, 1, "NET/Libfabric", 0, true}};
+  EXPECT_EQ(transportOf(outcome).outcome, Outcome::notObservable);
+  // Neither its own ranks nor those that do not exist connect it with the other guest.
+  reportOf(outcome, 0).connections = {{0, 0, "NET/IB", 0, true}, {0, 9, "NET/IB", 0, true}};
+  EXPECT_EQ(transportOf(outcome).outcome, Outcome::notObservable);
+  reportOf(outcome, 0).connections.clear();
+  EXPECT_EQ(transportOf(outcome).outcome, Outcome::notObservable);
+}
+
+TEST(JudgeNccl, GpusOfOneGuestNeedNoNetwork) {
+  EXPECT_EQ(transportOf(alone("P2P/CUMEM")).outcome, Outcome::passed);
+  const Finding shared = transportOf(alone("SHM/direct/direct"));
+  EXPECT_EQ(shared.outcome, Outcome::warning);
+  EXPECT_THAT(shared.remedy, HasSubstr("topo -p2p"));
+  EXPECT_FALSE(judgeNcclTraffic(alone("P2P/CUMEM"), alone("P2P/CUMEM").members.front()));
+}
+
+TEST(JudgeNccl, LeastTrafficIsWhatEveryAlgorithmMoves) {
+  const std::vector<NcclRun> runs{{"all-reduce", 1000, 20, 0, 0, 0},
+                                  {"all-gather", 1000, 10, 0, 0, 0}};
+  EXPECT_EQ(leastTraffic(runs, 1, 2), 20000U + 5000U);
+  EXPECT_EQ(leastTraffic(runs, 1, 4), 20000U + 7500U);
+  EXPECT_EQ(leastTraffic({{"all-reduce", UINT64_MAX, UINT64_MAX, 0, 0, 0}}, 1, 2),
+            9000000000000000000U);
+}
+
+TEST(JudgeNccl, HostRefutesRdmaThatMovedNothing) {
+  NcclOutcome outcome = pairOf();
+  const auto judged = [&] { return judgeNcclTraffic(outcome, outcome.members.front()); };
+  EXPECT_EQ(judged()->outcome, Outcome::passed);
+  EXPECT_EQ(judged()->observer, Observer::host);
+
+  outcome.members[0].nics[0].movedBytes = gibibyte;
+  EXPECT_EQ(judged()->outcome, Outcome::failed);
+  EXPECT_THAT(judged()->remedy, HasSubstr("do not trust"));
+  outcome.members[0].nics[0].movedBytes = std::nullopt;
+  EXPECT_EQ(judged()->outcome, Outcome::notObservable);
+  reportOf(outcome, 0).connections = {{0, 1, "NET/Socket", 0, false}};
+  EXPECT_FALSE(judged()) << "it claims no RDMA";
+}
+
+TEST(JudgeNccl, BandwidthIsShownBesideLimitsPublishedFigureAndLastRun) {
+  std::vector<Figure> figures;
+  judgeNcclData(pairOf(), figures);
+  std::vector<Figure> last = figures;
+  last[0].gigabitsPerSecond = 8 * 99;
+  NcclOutcome outcome = pairOf();
+  for (NcclMember& each : outcome.members) {
+    each.nics[0].limit->gigabits = 1600;
+    each.nics[0].limit->wire = 1600;
+  }
+  const Finding finding = judgeNcclBandwidth(outcome, std::nullopt, last, figures);
+  EXPECT_EQ(finding.outcome, Outcome::waived);
+  EXPECT_THAT(finding.seen,
+              AllOf(HasSubstr("all-reduce 170 GB/s with 1 GiB"), HasSubstr("headers 200 GB/s"),
+                    HasSubstr("published 176 GB/s"), HasSubstr("NVLink 450 GB/s"),
+                    HasSubstr("last run all-reduce 99")));
+  EXPECT_EQ(figures[0].limit, 1600);
+  EXPECT_EQ(judgeNcclBandwidth(outcome, 0.8, {}, figures).outcome, Outcome::passed);
+  EXPECT_EQ(judgeNcclBandwidth(outcome, 0.9, {}, figures).outcome, Outcome::failed);
+  outcome.members[1].nics[0].limit = std::nullopt;
+  EXPECT_EQ(judgeNcclBandwidth(outcome, 0.8, {}, figures).outcome, Outcome::notObservable);
+}
+
+TEST(JudgeNccl, PortIsCountedOnceAndTheLowerGuestCounts) {
+  std::vector<Figure> figures;
+  NcclOutcome outcome = pairOf();
+  judgeNcclData(outcome, figures);
+  outcome.members[0].nics.push_back(nic());  // another VF of the same PF
+  EXPECT_EQ(judgeNcclBandwidth(outcome, std::nullopt, {}, figures).outcome, Outcome::warning)
+      << "170 GB/s are more than the port's 100";
+  outcome.members[0].nics[1].pf = *parsePciAddress("0000:02:00.0");
+  EXPECT_EQ(judgeNcclBandwidth(outcome, std::nullopt, {}, figures).outcome, Outcome::warning);
+  outcome.members[1].nics.push_back(outcome.members[0].nics[1]);
+  EXPECT_EQ(judgeNcclBandwidth(outcome, std::nullopt, {}, figures).outcome, Outcome::waived);
+}
+
+TEST(NcclReport, AnyDocumentIsRead) {
+  for (const char* text :
+       {"{}", "[]", "null", R"({"runs": 3, "log": [], "local": {}})",
+        R"({"runs": [3, {}, {"bytes": -1}], "log": {"connections": [[], {}]}})"}) {
+    const NcclReport report = readNcclReport(nlohmann::json::parse(text));
+    for (const NcclRun& run : report.runs) {
+      EXPECT_NE(run.wrongValues, 0U) << "missing is not right";
+    }
+  }
+  EXPECT_NE(readNcclReport(nlohmann::json::parse(R"({"error": 5})")).error, "");
+}
+
+}  // namespace
+}  // namespace vfpass::verify

@@ -1,0 +1,189 @@
+#include "vfpass/verify/verify_nccl.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "fake/local_guest.hpp"
+#include "sound_inventory.hpp"
+
+namespace vfpass::verify {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+using Json = nlohmann::json;
+
+// The real probe with the fake libcuda and libnccl, except for its inventory. `settings` are shell
+// variables of the fakes.
+const std::string ncclProbe = R"(
+here=${0%/*}
+case $1 in inventory) cat "$here/inventory"; exit;; esac
+export LD_LIBRARY_PATH=)" VFPASS_BINARY_DIR R"(/tests/fake/cuda FAKE_CUDA_CONTEXT=0
+export FAKE_CUDA_GPUS="0000:05:00.0 0000:06:00.0"
+. "$here/settings"
+exec )" VFPASS_BINARY_DIR R"(/libexec/vfpass-probe "$@"
+)";
+
+const std::string rdmaLog = R"(
+case " $* " in *' --first-rank 0 '*) one=0 other=1;; *) one=1 other=0;; esac
+export FAKE_NCCL_LOG="x NCCL INFO NET/IB : Using [0]mlx5_0:1/RoCE
+x NCCL INFO Channel 00/0 : $one[0] -> $other[0] [send] via NET/IB/0/GDRDMA
+"
+)";
+
+class VerifyNcclTest : public testing::Test {
+ protected:
+  VerifyNcclTest() {
+    plan.folder = guests.folder;
+    plan.probeTimeout = std::chrono::seconds(20);
+    test.sizes = {65536};
+    probe = guests.addProgram("vfpass-probe-1", ncclProbe);
+    settings(rdmaLog);
+    Json inventory = Json::parse(soundInventory);
+    inventory["gpus"] = Json::parse(R"({"libcuda": {"found": true}, "devices": [
+      {"index": 0, "name": "NVIDIA H200", "pci": "00000000:05:00.0", "dma_buf_supported": 1},
+      {"index": 1, "name": "NVIDIA H200", "pci": "00000000:06:00.0", "dma_buf_supported": 1}]})");
+    inventory["pci"] = Json::parse(
+        R"([{"address": "0000:05:00.0", "path": "/sys/devices/pci0000:05/0000:05:00.0"},
+            {"address": "0000:06:00.0", "path": "/sys/devices/pci0000:06/0000:06:00.0"}])");
+    std::ofstream(guests.folder / "inventory") << inventory << '\n';
+  }
+
+  void settings(const std::string& shell) const {
+    std::ofstream(guests.folder / "settings") << shell << '\n';
+  }
+
+  static LeasedGpu gpu(const char* entry, const char* address) {
+    return {entry, {*parsePciAddress(address)}, {}};
+  }
+
+  static Lease lease(const char* pf) {
+    Lease lease;
+    lease.entry = "rail0";
+    lease.pf = *parsePciAddress(pf);
+    vfOf(lease).settings.mac = parseMacAddress("52:54:00:aa:bb:cc");
+    return lease;
+  }
+
+  // Both guests are this machine and share one directory.
+  VerifyReport verify() {
+    agent::Agent near(guests.hypervisor, Uuid{}, "train0", std::chrono::seconds(60));
+    agent::Agent far(guests.hypervisor, Uuid{}, "train1", std::chrono::seconds(60));
+    const auto traffic = [this](const Lease&) {
+      moved += step;
+      return VfTraffic{0, moved, 0, 0};
+    };
+    std::vector<PairGuest> parts{
+        {near, "train0", {lease("0000:3b:00.0")}, {}, traffic, {}, {gpu("gpu0", "0000:05:00.0")}}};
+    if (alone) {
+      parts[0].gpus.push_back(gpu("gpu1", "0000:06:00.0"));
+    } else {
+      parts.push_back({far, "train1", {lease("0000:af:00.0")}, {}, traffic, {}, farGpus, "other"});
+      parts[1].unobserved = unobserved;
+    }
+    std::ifstream stream(probe);
+    const std::string content{std::istreambuf_iterator<char>(stream), {}};
+    VerifyReport report;
+    verifyNccl(parts, {content, "vfpass-probe-1"}, plan, test, {{}, {}, {}}, report);
+    return report;
+  }
+
+  static std::vector<std::string> results(const VerifyReport& report) {
+    std::vector<std::string> found;
+    for (const Finding& each : report.findings) {
+      found.push_back(each.subject + each.key + " " + std::string(toString(each.outcome)));
+    }
+    return found;
+  }
+
+  static std::string seenAt(const VerifyReport& report, const char* key) {
+    const auto found = std::ranges::find(report.findings, key, &Finding::key);
+    return found == report.findings.end() ? "" : found->seen;
+  }
+
+  fake::LocalGuest guests;
+  std::string probe;
+  VerifyPlan plan;
+  NcclTest test;
+  bool alone = false;
+  std::string unobserved;
+  std::vector<LeasedGpu> farGpus{gpu("gpu0", "0000:06:00.0")};
+  std::uint64_t moved = 0;
+  std::uint64_t step = std::uint64_t{1} << 30U;
+};
+
+TEST_F(VerifyNcclTest, RanksOfTwoGuestsMeetThroughTheHost) {
+  const auto report = verify();
+  EXPECT_THAT(results(report),
+              testing::ElementsAre("nccl-ranks passed", "nccl-data passed", "nccl-transport passed",
+                                   "nccl-traffic passed", "train1:nccl-transport passed",
+                                   "train1:nccl-traffic passed", "nccl-bandwidth waived"));
+  EXPECT_THAT(seenAt(report, "nccl-ranks"), HasSubstr("rank 1 in train1 with NCCL 2.28.9"));
+  EXPECT_EQ(report.figures.size(), 2U);
+}
+
+TEST_F(VerifyNcclTest, GpusOfOneGuestAreRanksOfOneProbe) {
+  alone = true;
+  settings("export FAKE_NCCL_LOG='x NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM'");
+  EXPECT_THAT(results(verify()),
+              testing::ElementsAre("nccl-ranks passed", "nccl-data passed", "nccl-transport passed",
+                                   "nccl-bandwidth waived"));
+}
+
+TEST_F(VerifyNcclTest, WrongDataFailsWithoutBandwidth) {
+  settings(rdmaLog + "export FAKE_NCCL_FAULT=wrong FAKE_NCCL_RANK=1");
+  const auto report = verify();
+  EXPECT_THAT(seenAt(report, "nccl-data"), HasSubstr("train1, all-reduce of 64 KiB: 1 wrong"));
+  EXPECT_EQ(seenAt(report, "nccl-bandwidth"), "");
+}
+
+TEST_F(VerifyNcclTest, KilledProbeIsNamed) {
+  settings(rdmaLog + "export FAKE_NCCL_FAULT=dies FAKE_NCCL_RANK=1");
+  plan.probeTimeout = std::chrono::seconds(3);
+  const auto report = verify();
+  EXPECT_THAT(results(report), testing::ElementsAre("nccl-ranks failed"));
+  EXPECT_THAT(seenAt(report, "nccl-ranks"), StartsWith("rank 1 (train1): the probe exited"));
+}
+
+TEST_F(VerifyNcclTest, RankThatNeverComesIsNamedBeforeTheDeadline) {
+  settings(rdmaLog + "case \" $* \" in *' --first-rank 1 '*) kill -9 $$;; esac");
+  EXPECT_THAT(seenAt(verify(), "nccl-ranks"), StartsWith("rank 1 (train1): the probe exited"));
+}
+
+TEST_F(VerifyNcclTest, RanksThatDoNotMeetEndAtTheDeadline) {
+  settings(rdmaLog + "export FAKE_NCCL_FAULT=absent FAKE_NCCL_RANK=1");
+  plan.probeTimeout = std::chrono::seconds(2);
+  EXPECT_THAT(seenAt(verify(), "nccl-ranks"), HasSubstr("did not meet"));
+}
+
+TEST_F(VerifyNcclTest, LibraryThatIsTooOldIsNotObservable) {
+  settings("export FAKE_NCCL_VERSION=21210");
+  const auto report = verify();
+  EXPECT_THAT(results(report), testing::ElementsAre("nccl-ranks not observable"));
+  EXPECT_THAT(seenAt(report, "nccl-ranks"), HasSubstr("2.12.10 is too old"));
+}
+
+TEST_F(VerifyNcclTest, ReportedRdmaWithoutTrafficFails) {
+  step = 10;
+  const auto report = verify();
+  const auto found = std::ranges::find(report.findings, "nccl-traffic", &Finding::key);
+  ASSERT_NE(found, report.findings.end());
+  EXPECT_EQ(found->outcome, Outcome::failed);
+  EXPECT_EQ(found->observer, Observer::host);
+}
+
+TEST_F(VerifyNcclTest, GuestWithoutLeasedGpuIsNotObservable) {
+  farGpus.clear();
+  const auto report = verify();
+  EXPECT_THAT(results(report), testing::ElementsAre("train1:nccl-ranks not observable"));
+  EXPECT_THAT(seenAt(report, "nccl-ranks"), HasSubstr("no GPU is leased to train1"));
+
+  unobserved = "vfpass of host2 does not answer";
+  EXPECT_EQ(seenAt(verify(), "nccl-ranks"), unobserved);
+}
+
+}  // namespace
+}  // namespace vfpass::verify
