@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "command_session.hpp"
 #include "vfpass/finding.hpp"
@@ -13,10 +14,11 @@ namespace vfpass::commands {
 /// What `vfpass verify` was asked to do with a VM. Where it says nothing, the VM's mapping decides.
 struct VerifyRequest {
   std::optional<remote::PeerPlace> peer;
-  std::string probe;                        ///< the probe program on this host
-  std::string folder = agent::probeFolder;  ///< its directory in the guest
-  std::optional<double> minimumShare;       ///< 0 to 1
-  bool gpu = false;                         ///< GPU memory, even if the mapping excludes it
+  std::vector<remote::PeerPlace> furtherPeers;  ///< take part only in NCCL
+  std::string probe;                            ///< the probe program on this host
+  std::string folder = agent::probeFolder;      ///< its directory in the guest
+  std::optional<double> minimumShare;           ///< 0 to 1
+  bool gpu = false;                             ///< GPU memory, even if the mapping excludes it
   verify::RelaxedOrdering relaxedOrdering = verify::RelaxedOrdering::automatic;
   bool tools = true;
   bool concurrent = true;  ///< VFs at the same time where they share neither a PF nor a GPU

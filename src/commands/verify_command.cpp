@@ -23,7 +23,7 @@ namespace {
 
 struct VerifyOptions {
   std::string vm;
-  std::vector<std::string> peer;  ///< VM, or URI and VM
+  std::vector<std::string> peer;  ///< VM, or URI and VM, of each
   std::string probe;              ///< empty: the one that belongs to this vfpass
   std::string folder = agent::probeFolder;
   std::string minimumBandwidth;
@@ -68,10 +68,11 @@ verify::RelaxedOrdering orderingOf(const std::string& word) {
                           : RelaxedOrdering::automatic;
 }
 
-// `verify --peer VM2 VM`: the option takes up to two words, and only a URI is followed by a second.
+// `verify --peer VM2 VM`: the option takes several words, and only a URI is followed by a VM.
 void giveBackVm(VerifyOptions& options) {
-  if (options.vm.empty() && options.peer.size() == 2 &&
-      options.peer.front().find("://") == std::string::npos) {
+  const std::size_t words = options.peer.size();
+  if (options.vm.empty() && words >= 2 &&
+      options.peer[words - 2].find("://") == std::string::npos) {
     options.vm = options.peer.back();
     options.peer.pop_back();
   }
@@ -100,7 +101,13 @@ void checkAllPairs(const VerifyOptions& options) {
 commands::VerifyRequest requestOf(const VerifyOptions& options) {
   commands::VerifyRequest request;
   if (!options.peer.empty()) {
-    request.peer = remote::parsePeer(options.peer);
+    auto peers = remote::parsePeers(options.peer);
+    if (peers.size() > 1 && !options.nccl) {
+      throw Error("--peer: several VMs are only possible with --nccl", "name one VM, or add --nccl",
+                  ExitCode::badInput);
+    }
+    request.peer = peers.front();
+    request.furtherPeers.assign(peers.begin() + 1, peers.end());
   }
   request.probe = options.probe.empty() ? programFile("vfpass-probe").string() : options.probe;
   request.folder = options.folder;
@@ -209,12 +216,15 @@ ExitCode verify(Session& session, VerifyOptions options) {
   return exitCodeOf(report);
 }
 
+// More VMs than ranks of NCCL are possible.
+constexpr int mostPeerWords = 180;
+
 void addPeerOptions(CLI::App& command, VerifyOptions& options) {
   command
       .add_option("--peer", options.peer,
                   "Transfer data between this VM and another one: VM2 of this host, host2:VM2, or\n"
                   "qemu+ssh://host2/system VM2")
-      ->expected(1, 2)
+      ->expected(1, mostPeerWords)
       ->type_name("[HOST:]VM");
   command.add_flag("--all-pairs", options.allPairs,
                    "With --peer: also run all pairs of VFs at the same time");
@@ -224,7 +234,7 @@ void addNcclOption(CLI::App& command, VerifyOptions& options) {
   command.add_flag(
       "--nccl", options.nccl,
       "Also run NCCL's all-reduce and all-gather over the leased GPUs of the VM, and of\n"
-      "the other one with --peer");
+      "the others with --peer, which can then be repeated");
 }
 
 void addReportOptions(CLI::App& command, VerifyOptions& options) {

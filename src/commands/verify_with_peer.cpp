@@ -1,4 +1,7 @@
+#include <algorithm>
+#include <memory>
 #include <optional>
+#include <vector>
 
 #include "guest_devices.hpp"
 #include "host_observer.hpp"
@@ -152,6 +155,70 @@ agent::Agent agentOf(Session& session, Hypervisor& hypervisor, const DomainDescr
   return {hypervisor, domain.uuid, domain.name, timeout, checkpointOf(session)};
 }
 
+/// A VM of this or another host that takes part only in NCCL.
+class FurtherPeer {
+ public:
+  FurtherPeer(Session& session, const PeerPlace& place, const VerifyRequest& request,
+              std::chrono::seconds timeout) {
+    if (place.isRemote()) {
+      remote_.emplace(session, place, Deadline(timeout), Deadline(timeout + 2 * request.wait));
+      domain_ = remote_->domain();
+    } else {
+      domain_ = runningGuest(session, place.vm, "verify");
+      local_.emplace(session, domain_);
+      leases_ = runningVfs(session, domain_);
+    }
+    Hypervisor& hypervisor = remote_ ? remote_->hypervisor() : session.hypervisor();
+    waitForAgent(session, hypervisor, domain_, request.wait);
+    agent_.emplace(agentOf(session, hypervisor, domain_, timeout));
+  }
+  FurtherPeer(const FurtherPeer&) = delete;
+  FurtherPeer& operator=(const FurtherPeer&) = delete;
+
+  [[nodiscard]] const DomainDescription& domain() const { return domain_; }
+  [[nodiscard]] verify::PairGuest guest() {
+    return remote_ ? remote_->guest(*agent_) : local_->guest(*agent_, leases_);
+  }
+
+ private:
+  DomainDescription domain_;
+  std::optional<RemotePeer> remote_;
+  std::optional<LocalPeer> local_;
+  std::vector<Lease> leases_;
+  std::optional<agent::Agent> agent_;
+};
+
+/// Opens them before the verification, so that a name that does not exist is found at once.
+class FurtherPeers {
+ public:
+  FurtherPeers(Session& session, const VerifyRequest& request, std::chrono::seconds timeout,
+               const std::vector<Uuid>& others) {
+    std::vector<Uuid> known = others;
+    for (const PeerPlace& place : request.furtherPeers) {
+      peers_.push_back(std::make_unique<FurtherPeer>(session, place, request, timeout));
+      const Uuid& uuid = peers_.back()->domain().uuid;
+      if (std::ranges::find(known, uuid) != known.end()) {
+        throw Error("--peer " + printable(place.text) + ": a VM that was named before",
+                    "name each VM once", ExitCode::badInput);
+      }
+      known.push_back(uuid);
+      text_ += ", " + place.text;
+    }
+  }
+
+  /// For the report: `, host3:VM3`; empty without further peers.
+  [[nodiscard]] const std::string& text() const { return text_; }
+  void addTo(std::vector<verify::PairGuest>& guests) const {
+    for (const auto& each : peers_) {
+      guests.push_back(each->guest());
+    }
+  }
+
+ private:
+  std::vector<std::unique_ptr<FurtherPeer>> peers_;
+  std::string text_;
+};
+
 VerifyReport verifyWithLocal(Session& session, const DomainDescription& domain,
                              const VerifyRequest& request) {
   const DomainDescription peer = runningGuest(session, request.peer->vm, "verify");
@@ -163,12 +230,14 @@ VerifyReport verifyWithLocal(Session& session, const DomainDescription& domain,
   const auto timeout = timeoutOf(request, plan);
   agent::Agent near = agentOf(session, session.hypervisor(), domain, timeout);
   agent::Agent far = agentOf(session, session.hypervisor(), peer, timeout);
+  const FurtherPeers further(session, request, timeout, {domain.uuid, peer.uuid});
   const LocalPeer nearSide(session, domain);
   const LocalPeer farSide(session, peer);
-  const std::vector<verify::PairGuest> guests{nearSide.guest(near, plan.leases),
-                                              farSide.guest(far, runningVfs(session, peer))};
+  std::vector<verify::PairGuest> guests{nearSide.guest(near, plan.leases),
+                                        farSide.guest(far, runningVfs(session, peer))};
   VerifyReport report = verifyPair(guests[0], guests[1], probe, plan, watchOf(session));
-  report.peerName = peer.name;
+  report.peerName = peer.name + further.text();
+  further.addTo(guests);
   addNccl(session, domain, request, guests, probe, plan, report.peerName, report);
   return report;
 }
@@ -186,10 +255,12 @@ VerifyReport verifyWithRemote(Session& session, const DomainDescription& domain,
   waitForAgent(session, peer.hypervisor(), peer.domain(), request.wait);
   agent::Agent near = agentOf(session, session.hypervisor(), domain, timeout);
   agent::Agent far = agentOf(session, peer.hypervisor(), peer.domain(), timeout);
+  const FurtherPeers further(session, request, timeout, {domain.uuid, peer.domain().uuid});
   const LocalPeer nearSide(session, domain);
-  const std::vector<verify::PairGuest> guests{nearSide.guest(near, plan.leases), peer.guest(far)};
+  std::vector<verify::PairGuest> guests{nearSide.guest(near, plan.leases), peer.guest(far)};
   VerifyReport report = verifyPair(guests[0], guests[1], probe, plan, watchOf(session));
-  report.peerName = request.peer->text;
+  report.peerName = request.peer->text + further.text();
+  further.addTo(guests);
   addNccl(session, domain, request, guests, probe, plan, report.peerName, report);
   return report;
 }

@@ -173,6 +173,22 @@ PeerPlace parsePeer(const std::vector<std::string>& words) {
   return place;
 }
 
+std::vector<PeerPlace> parsePeers(const std::vector<std::string>& words) {
+  std::vector<PeerPlace> places;
+  for (std::size_t next = 0; next < words.size();) {
+    const bool uri = words[next].find("://") != std::string::npos;
+    const std::size_t end = std::min(next + (uri ? 2 : 1), words.size());
+    PeerPlace place = parsePeer({words.begin() + static_cast<std::ptrdiff_t>(next),
+                                 words.begin() + static_cast<std::ptrdiff_t>(end)});
+    if (std::ranges::find(places, place.text, &PeerPlace::text) != places.end()) {
+      refuse(place.text, "named twice");
+    }
+    places.push_back(std::move(place));
+    next = end;
+  }
+  return places;
+}
+
 std::vector<std::string> sshCommand(const PeerPlace& place, const std::string& command) {
   // -k: no delegation of Kerberos credentials; as an option, ssh without GSSAPI warns of it.
   std::vector<std::string> words{"ssh", "-T", "-k"};

@@ -23,7 +23,9 @@ namespace vfpass::verify {
 namespace {
 
 constexpr std::size_t idBytes = 128;
-// A rank that has lost another one waits until its deadline; this is enough to report an error.
+// After a probe has failed, the others have this time to report errors of their own: before they
+// begin, and later, when NCCL has to notice that a rank is lost.
+constexpr std::chrono::seconds othersStart{2};
 constexpr std::chrono::seconds othersEnd{10};
 
 std::string randomName() {
@@ -43,6 +45,7 @@ struct NcclPart {
   std::unique_ptr<agent::ExchangeEnd> probe = {};
   std::optional<std::string> id = {};  ///< as its probe reported it
   bool ready = false;
+  bool begun = false;  ///< has the ID
   bool ended = false;
 };
 
@@ -185,9 +188,10 @@ class NcclVerification {
       }
       attempt(each, [&] { start(each, ranks); });
     }
-    if (waitFor("meeting", [](const NcclPart& each) { return each.ready; })) {
+    if (waitFor("starting the probes", othersStart,
+                [](const NcclPart& each) { return each.ready; })) {
       begin();
-      waitFor("running", [](const NcclPart& each) { return each.ended; });
+      waitFor("running", othersEnd, [](const NcclPart& each) { return each.ended; });
     }
     for (NcclPart& each : parts_) {
       each.member.stopped = !each.ended;
@@ -231,9 +235,9 @@ class NcclVerification {
                                                       std::move(arguments));
   }
 
-  // True once it holds for all; false if a probe ended before, and the others had time to end.
+  // True once it holds for all; false if a probe failed before, and the others had `grace` to end.
   template <typename Holds>
-  bool waitFor(const std::string& doing, const Holds& holds) {
+  bool waitFor(const std::string& doing, std::chrono::seconds grace, const Holds& holds) {
     std::optional<Deadline> others;
     while (!std::ranges::all_of(parts_, holds)) {
       watch_.show("NCCL: " + doing);
@@ -245,13 +249,14 @@ class NcclVerification {
       const bool failed = std::ranges::any_of(
           parts_, [](const NcclPart& each) { return each.ended && !succeeded(each.member); });
       if (failed && !others) {
-        others.emplace(othersEnd);
+        others.emplace(grace);
       }
       const bool allEnded =
           std::ranges::all_of(parts_, [](const NcclPart& each) { return each.ended; });
       if (allEnded || (others && others->over())) {
         return std::ranges::all_of(parts_, holds);
       }
+      pause();
     }
     return true;
   }
@@ -260,15 +265,17 @@ class NcclVerification {
     return member.report && member.report->error.empty();
   }
 
-  // Takes this probe's next line, if there is one, and its report once it has ended.
+  // Takes this probe's next line, if there is one, and its report once it has ended. Each line
+  // costs a program in the guest, so while operations run only the end is awaited.
   static void listen(NcclPart& part) {
     const bool ended = part.probe->ended();
+    if (!ended && part.begun) {
+      return;
+    }
     // An ended probe may have left lines; an empty one means that it has closed.
     if (const auto line = part.probe->pass(std::nullopt); line && !line->empty()) {
       hear(part, readLine(*line));
-      return;
-    }
-    if (ended) {
+    } else if (ended) {
       part.ended = true;
       part.member.report = readNcclReport(probeDocument(part.reached.probe, part.probe->result()));
     }
@@ -293,6 +300,7 @@ class NcclVerification {
     const nlohmann::json line{{"type", "begin"}, {"id", *id}};
     for (NcclPart& each : parts_) {
       if (!each.ended) {
+        each.begun = true;
         attempt(each, [&] {
           if (const auto answer = each.probe->pass(line.dump()); answer && !answer->empty()) {
             hear(each, readLine(*answer));
@@ -308,9 +316,9 @@ class NcclVerification {
       return;
     }
     const Deadline settled(deadlines::countersSettle);
-    do {
-      readCountersOnce();
-    } while (!settled.over() && anyTooFew() && pause());
+    for (readCountersOnce(); anyTooFew() && !settled.over(); readCountersOnce()) {
+      pause();
+    }
   }
 
   void readCountersOnce() {
@@ -331,10 +339,7 @@ class NcclVerification {
     });
   }
 
-  static bool pause() {
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    return true;
-  }
+  static void pause() { std::this_thread::sleep_for(std::chrono::milliseconds(100)); }
 
   NcclOutcome outcome() const {
     NcclOutcome all{{}, test_.sizes};

@@ -64,6 +64,19 @@ TEST(PeerPlace, RefusesPlacesWithoutVmOrWithTwo) {
   EXPECT_THAT(refusalOf({"[2001:db8::1:train1"}), HasSubstr("no ] after the address"));
 }
 
+TEST(PeerPlace, ReadsSeveralVmsAndTheUriBeforeOne) {
+  const auto places = parsePeers({"train1", "qemu+ssh://host2/system", "train2", "host3:train3"});
+  ASSERT_EQ(places.size(), 3U);
+  EXPECT_EQ(places[0].text, "train1");
+  EXPECT_EQ(places[1].text, "host2:train2");
+  EXPECT_EQ(places[2].text, "host3:train3");
+}
+
+TEST(PeerPlace, RefusesSeveralVmsIfOneIsIncompleteOrThereTwice) {
+  EXPECT_THROW(parsePeers({"train1", "qemu+ssh://host2/system"}), Error);
+  EXPECT_THROW(parsePeers({"train1", "train1"}), Error);
+}
+
 TEST(PeerPlace, RefusesUrisOfAnotherKind) {
   EXPECT_THAT(refusalOf({"qemu+ssh://host2/session", "train1"}), HasSubstr("/system"));
   EXPECT_THAT(refusalOf({"xen+ssh://host2/system", "train1"}), HasSubstr("not a URI of a QEMU"));

@@ -22,13 +22,14 @@ const std::string ncclProbe = R"(
 here=${0%/*}
 case $1 in inventory) cat "$here/inventory"; exit;; esac
 export LD_LIBRARY_PATH=)" VFPASS_BINARY_DIR R"(/tests/fake/cuda FAKE_CUDA_CONTEXT=0
-export FAKE_CUDA_GPUS="0000:05:00.0 0000:06:00.0"
+export FAKE_CUDA_GPUS="0000:05:00.0 0000:06:00.0 0000:07:00.0"
 . "$here/settings"
 exec )" VFPASS_BINARY_DIR R"(/libexec/vfpass-probe "$@"
 )";
 
 const std::string rdmaLog = R"(
-case " $* " in *' --first-rank 0 '*) one=0 other=1;; *) one=1 other=0;; esac
+case " $* " in *' --first-rank 0 '*) one=0;; *' --first-rank 1 '*) one=1;; *) one=2;; esac
+other=$((one == 0))
 export FAKE_NCCL_LOG="x NCCL INFO NET/IB : Using [0]mlx5_0:1/RoCE
 x NCCL INFO Channel 00/0 : $one[0] -> $other[0] [send] via NET/IB/0/GDRDMA
 "
@@ -45,10 +46,12 @@ class VerifyNcclTest : public testing::Test {
     Json inventory = Json::parse(soundInventory);
     inventory["gpus"] = Json::parse(R"({"libcuda": {"found": true}, "devices": [
       {"index": 0, "name": "NVIDIA H200", "pci": "00000000:05:00.0", "dma_buf_supported": 1},
-      {"index": 1, "name": "NVIDIA H200", "pci": "00000000:06:00.0", "dma_buf_supported": 1}]})");
+      {"index": 1, "name": "NVIDIA H200", "pci": "00000000:06:00.0", "dma_buf_supported": 1},
+      {"index": 2, "name": "NVIDIA H200", "pci": "00000000:07:00.0", "dma_buf_supported": 1}]})");
     inventory["pci"] = Json::parse(
         R"([{"address": "0000:05:00.0", "path": "/sys/devices/pci0000:05/0000:05:00.0"},
-            {"address": "0000:06:00.0", "path": "/sys/devices/pci0000:06/0000:06:00.0"}])");
+            {"address": "0000:06:00.0", "path": "/sys/devices/pci0000:06/0000:06:00.0"},
+            {"address": "0000:07:00.0", "path": "/sys/devices/pci0000:07/0000:07:00.0"}])");
     std::ofstream(guests.folder / "inventory") << inventory << '\n';
   }
 
@@ -84,6 +87,17 @@ class VerifyNcclTest : public testing::Test {
       parts.push_back({far, "train1", {lease("0000:af:00.0")}, {}, traffic, {}, farGpus, "other"});
       parts[1].unobserved = unobserved;
     }
+    agent::Agent third(guests.hypervisor, Uuid{}, "train2", std::chrono::seconds(60));
+    if (three) {
+      parts.push_back({third,
+                       "train2",
+                       {lease("0000:b0:00.0")},
+                       {},
+                       traffic,
+                       {},
+                       {gpu("gpu0", "0000:07:00.0")},
+                       "third"});
+    }
     std::ifstream stream(probe);
     const std::string content{std::istreambuf_iterator<char>(stream), {}};
     VerifyReport report;
@@ -109,6 +123,7 @@ class VerifyNcclTest : public testing::Test {
   VerifyPlan plan;
   NcclTest test;
   bool alone = false;
+  bool three = false;
   std::string unobserved;
   std::vector<LeasedGpu> farGpus{gpu("gpu0", "0000:06:00.0")};
   std::uint64_t moved = 0;
@@ -131,6 +146,13 @@ TEST_F(VerifyNcclTest, GpusOfOneGuestAreRanksOfOneProbe) {
   EXPECT_THAT(results(verify()),
               testing::ElementsAre("nccl-ranks passed", "nccl-data passed", "nccl-transport passed",
                                    "nccl-bandwidth waived"));
+}
+
+TEST_F(VerifyNcclTest, ThirdGuestHasItsOwnRank) {
+  three = true;
+  const auto report = verify();
+  EXPECT_THAT(seenAt(report, "nccl-ranks"), HasSubstr("rank 2 in train2 with NCCL 2.28.9"));
+  EXPECT_THAT(results(report), testing::Contains("train2:nccl-traffic passed"));
 }
 
 TEST_F(VerifyNcclTest, WrongDataFailsWithoutBandwidth) {

@@ -26,6 +26,10 @@ struct PeerPlace {
 /// Throws Error (badInput). Pure.
 PeerPlace parsePeer(const std::vector<std::string>& words);
 
+/// The same for the words of all `--peer` of a command line: a VM each, or a URI and its VM. No VM
+/// can be there twice.
+std::vector<PeerPlace> parsePeers(const std::vector<std::string>& words);
+
 /// The ssh command that runs `command` on the peer's host. It asks nothing, forwards nothing, runs
 /// no local command, shares no connection, and ends if the other host does not answer for 15 s,
 /// whatever ssh's configuration says. The configuration still decides whom to log in as, how to
