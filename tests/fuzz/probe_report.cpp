@@ -1,10 +1,12 @@
 // Output of vfpass-probe in the guest, which can claim anything.
 // covers: src/guest/verify/guest_view.cpp src/guest/verify/judge_transfer.cpp
+// src/guest/verify/nccl_report.cpp
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "fuzz/target.hpp"
 #include "guest_view.hpp"
+#include "judge_nccl.hpp"
 #include "judge_transfer.hpp"
 #include "vfpass/agent/reply.hpp"
 
@@ -53,6 +55,29 @@ void checkFigures(const std::vector<Figure>& figures) {
   }
 }
 
+// The report of one guest's ranks, beside another guest that reports the same.
+void checkNccl(const nlohmann::json& document) {
+  verify::NcclOutcome outcome{{}, {65536}};
+  for (unsigned rank = 0; rank < 2; ++rank) {
+    verify::NcclMember member{"train" + std::to_string(rank), "", rank, {"gpu0"}, {""}};
+    member.nics = {{"rail0", "", {}, "mlx5_0", std::nullopt, 1}};
+    member.connected = true;
+    member.report = verify::readNcclReport(document);
+    outcome.members.push_back(member);
+  }
+  verify::judgeNcclRanks(outcome);
+  std::vector<Figure> figures;
+  const bool right = verify::judgeNcclData(outcome, figures).outcome == Outcome::passed;
+  require(right || figures.empty(), "only right data has figures");
+  verify::judgeNcclTransport(outcome, outcome.members[0]);
+  const auto traffic = verify::judgeNcclTraffic(outcome, outcome.members[0]);
+  const std::uint64_t least = verify::leastTraffic(outcome.members[0].report->runs, 1, 2);
+  require(!traffic || traffic->outcome != Outcome::passed || least <= 1,
+          "a guest cannot claim more than the host has counted");
+  verify::judgeNcclBandwidth(outcome, 0.5, {}, figures);
+  checkFigures(figures);
+}
+
 }  // namespace
 
 void runTarget(std::string_view input) {
@@ -64,6 +89,7 @@ void runTarget(std::string_view input) {
   for (const auto& path : view.functions) {
     verify::functionAtPath(view, path);
   }
+  checkNccl(*report);
   for (const auto& transfer : transfers()) {
     std::vector<Figure> figures;
     const auto finding = verify::judgeTransfer(transfer, *report, figures);

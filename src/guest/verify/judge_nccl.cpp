@@ -20,6 +20,9 @@ constexpr const char* collectives[] = {"all-reduce", "all-gather"};
 // 16 VFs of 100 Gb/s each.
 constexpr double publishedBus = 175.531;
 
+// More than GPUs hold; a guest may report any number.
+constexpr std::uint64_t mostValues = std::uint64_t{1} << 60U;
+
 std::string rankText(const NcclMember& member) {
   const std::size_t last = member.firstRank + member.gpus.size() - 1;
   const std::string first = std::to_string(member.firstRank);
@@ -115,6 +118,28 @@ std::uint64_t valuesOf(const NcclRun& run, std::size_t local, std::size_t ranks)
   return local * (run.operation == "all-reduce" ? values : values / ranks * ranks);
 }
 
+// Empty: each operation and size that was asked for ran or was left out, and none else. So sizes
+// are plausible from here on.
+std::string requestProblem(const NcclOutcome& outcome) {
+  const NcclReport& first = *outcome.members.front().report;
+  for (const NcclRun& run : first.runs) {
+    if (std::ranges::find(outcome.sizes, run.bytes) == outcome.sizes.end()) {
+      return "reports a size that was not asked for: " + std::to_string(run.bytes) + " bytes";
+    }
+  }
+  for (const char* operation : collectives) {
+    for (const std::uint64_t bytes : outcome.sizes) {
+      const bool omitted = std::ranges::any_of(first.omissions, [&](const NcclOmission& each) {
+        return each.operation == operation && each.bytes == bytes;
+      });
+      if (!omitted && runOf(first, operation, bytes) == nullptr) {
+        return "reports no " + std::string(operation) + " of " + sizeText(bytes);
+      }
+    }
+  }
+  return "";
+}
+
 // Empty: this member checked all values of what the first one ran.
 std::string dataProblem(const NcclOutcome& outcome, const NcclMember& member) {
   const std::size_t ranks = outcome.ranks();
@@ -143,7 +168,7 @@ void addFigures(const NcclReport& report, std::vector<Figure>& figures) {
     figure.operation = run.operation;
     figure.memory = "gpu";
     figure.messageBytes = run.bytes;
-    figure.checkedBytes = run.checkedValues * sizeof(float);
+    figure.checkedBytes = std::min(run.checkedValues, mostValues) * sizeof(float);
     figure.gigabitsPerSecond = run.busGigabytes * 8;
     figures.push_back(figure);
   }
@@ -413,8 +438,11 @@ Finding judgeNcclData(const NcclOutcome& outcome, std::vector<Figure>& figures) 
     finding.remedy = "free memory of the GPUs, or set a longer --timeout";
     return finding;
   }
+  const std::string wrongRequest = requestProblem(outcome);
   for (const NcclMember& each : outcome.members) {
-    const std::string problem = dataProblem(outcome, each);
+    const std::string problem = wrongRequest.empty()
+                                    ? dataProblem(outcome, each)
+                                    : outcome.members.front().name + " " + wrongRequest;
     if (!problem.empty()) {
       finding.outcome = Outcome::failed;
       finding.seen = problem;

@@ -157,6 +157,21 @@ TEST(JudgeNccl, DataPassesOnlyIfEveryGuestCheckedEveryValue) {
   EXPECT_EQ(figures.size(), 2U) << "no figures of wrong data";
 }
 
+TEST(JudgeNccl, OnlyWhatWasAskedForCounts) {
+  std::vector<Figure> figures;
+  NcclOutcome fewer = pairOf();
+  fewer.sizes = {gibibyte, 10 * gibibyte};
+  EXPECT_THAT(judgeNcclData(fewer, figures).seen,
+              HasSubstr("train0 reports no all-reduce of 10 GiB"));
+  for (const char* operation : {"all-reduce", "all-gather"}) {
+    reportOf(fewer, 0).omissions.push_back({operation, 10 * gibibyte, "too slow"});
+  }
+  EXPECT_EQ(judgeNcclData(fewer, figures).outcome, Outcome::passed);
+  NcclOutcome other = pairOf();
+  other.sizes = {1024};
+  EXPECT_THAT(judgeNcclData(other, figures).seen, HasSubstr("was not asked for"));
+}
+
 TEST(JudgeNccl, NothingRunIsNotPassed) {
   NcclOutcome outcome = pairOf();
   for (std::size_t each : {0U, 1U}) {
