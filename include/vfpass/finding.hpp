@@ -100,6 +100,32 @@ struct AllPairs {
   [[nodiscard]] double aggregate() const;  ///< Gb/s, the sum of `together`
 };
 
+/// The best figure of one operation in the guest, beside the best one on the host itself.
+struct BaselineRatio {
+  std::string operation;
+  std::string memory;  ///< `host`, `gpu`
+  std::string gpu;     ///< as in Figure; empty: host memory
+  double guest = 0;    ///< Gb/s
+  double host = 0;     ///< Gb/s, more than 0
+
+  [[nodiscard]] double share() const { return guest / host; }
+};
+
+/// Something that differs between the guest and the host itself, and may make the guest slower.
+struct BaselineFactor {
+  std::string name;  ///< the check of verify or doctor that judges it, or the host's setting
+  std::string seen;  ///< may contain guest-controlled text
+  std::string remedy;
+};
+
+/// A VF of the guest beside the baseline of its PF (vfpass/baseline.hpp).
+struct BaselineComparison {
+  std::string subject;
+  std::string time;  ///< of the baseline
+  std::vector<BaselineRatio> ratios;
+  std::vector<BaselineFactor> factors;  ///< most likely first; empty unless a ratio is low
+};
+
 /// The results of `vfpass verify` for one VM.
 struct VerifyReport {
   std::string domainName;
@@ -111,6 +137,7 @@ struct VerifyReport {
   std::vector<AllPairs> allPairs = {};  ///< one for each memory
   /// How many VFs moved data at the same time, at most, while `figures` were measured.
   std::size_t concurrentVfs = 1;
+  std::vector<BaselineComparison> baselines = {};  ///< of VFs whose PF has a baseline
 };
 
 /// The overall result: failed when any check failed; not observable when a check that counts could

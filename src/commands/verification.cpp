@@ -9,6 +9,7 @@
 
 #include "guest_devices.hpp"
 #include "host_observer.hpp"
+#include "pf_baseline.hpp"
 #include "subject.hpp"
 #include "verification_steps.hpp"
 #include "vfpass/base/scope_guard.hpp"
@@ -53,6 +54,16 @@ events::Ending endingOf(const VerifyReport& report) {
   return ending;
 }
 
+// Never at the cost of the report.
+void compareWithBaselines(Session& session, const DomainDescription& domain,
+                          const std::vector<Lease>& vfs, VerifyReport& report) {
+  try {
+    verify::judgeBaselines(baselineSubjects(session, domain, vfs), report);
+  } catch (const Error& error) {
+    session.warn(withRemedy(error));
+  }
+}
+
 VerifyReport verifyAlone(Session& session, const DomainDescription& domain,
                          const VerifyRequest& request) {
   auto plan = verifyPlanFor(session, domain, request);
@@ -66,6 +77,7 @@ VerifyReport verifyAlone(Session& session, const DomainDescription& domain,
   verify::VerifyWatch watch = watchOf(session);
   watch.host = [&](const Lease& lease) { return host.of(lease); };
   VerifyReport report = verifyGuest(agent, probe, plan, watch);
+  compareWithBaselines(session, domain, plan.leases, report);
   const verify::PairGuest guest{agent,         domain.name, plan.leases, watch.host,
                                 watch.traffic, plan.nvlink, plan.gpus};
   addNccl(session, domain, request, {guest}, probe, plan, "", report);

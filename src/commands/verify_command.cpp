@@ -7,6 +7,7 @@
 #include "commands.hpp"
 #include "guest_devices.hpp"
 #include "host_topology.hpp"
+#include "pf_baseline.hpp"
 #include "verification.hpp"
 #include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/base/output_file.hpp"
@@ -23,8 +24,9 @@ namespace {
 
 struct VerifyOptions {
   std::string vm;
-  std::vector<std::string> peer;  ///< VM, or URI and VM, of each
-  std::string probe;              ///< empty: the one that belongs to this vfpass
+  std::vector<std::string> peer;      ///< VM, or URI and VM, of each
+  std::vector<std::string> baseline;  ///< PF, and maybe a GPU
+  std::string probe;                  ///< empty: the one that belongs to this vfpass
   std::string folder = agent::probeFolder;
   std::string minimumBandwidth;
   std::string inject;
@@ -190,7 +192,21 @@ ExitCode verifyPending(Session& session, const VerifyOptions& options,
   return ExitCode::done;
 }
 
+// Not with a VM: a baseline is that of the host itself.
+ExitCode measureBaselineOf(Session& session, const VerifyOptions& options) {
+  if (!options.vm.empty() || !options.peer.empty() || options.pending) {
+    throw Error("--baseline: measures the host itself, without a VM",
+                "omit the VM, --peer and --pending: `vfpass verify --baseline PF [GPU]`",
+                ExitCode::badInput);
+  }
+  return measurePf(session, {options.baseline, requestOf(options).probe, options.messageBytes,
+                             options.iterations});
+}
+
 ExitCode verify(Session& session, VerifyOptions options) {
+  if (!options.baseline.empty()) {
+    return measureBaselineOf(session, options);
+  }
   giveBackVm(options);
   checkAllPairs(options);
   const commands::VerifyRequest request = requestOf(options);
@@ -252,6 +268,15 @@ void addMeasurementOptions(CLI::App& command, VerifyOptions& options) {
                   "Minimum share of the lowest limit (port without headers, PCI Express), such\n"
                   "as 90%")
       ->type_name("PERCENT");
+}
+
+void addBaselineOption(CLI::App& command, VerifyOptions& options) {
+  command
+      .add_option("--baseline", options.baseline,
+                  "Measure a PF of this host itself, and GPU memory if the host uses that GPU,\n"
+                  "before attach: later verifications compare the VF with it")
+      ->expected(1, 2)
+      ->type_name("PF [GPU]");
 }
 
 void addRunOptions(CLI::App& command, VerifyOptions& options) {
@@ -328,6 +353,7 @@ void addVerify(CLI::App& app, Runner& runner) {
   addNcclOption(*command, *options);
   addReportOptions(*command, *options);
   addMeasurementOptions(*command, *options);
+  addBaselineOption(*command, *options);
   addRunOptions(*command, *options);
   addDeveloperOptions(*command, *options);
   command->callback([&runner, options] {

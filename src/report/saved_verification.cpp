@@ -125,6 +125,12 @@ void boundTexts(VerifyReport& report) {
       shorten(*text, left);
     }
   }
+  for (BaselineComparison& comparison : report.baselines) {
+    for (BaselineFactor& factor : comparison.factors) {
+      shorten(factor.seen, left);
+      shorten(factor.remedy, left);
+    }
+  }
 }
 
 std::optional<SavedVerification> readVerification(const std::string& json) {

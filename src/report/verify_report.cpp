@@ -145,6 +145,37 @@ void writeAllPairs(std::ostream& out, const AllPairs& all, const Style& style) {
   table.write(out, style);
 }
 
+// One line for each operation and memory of a VF, then what differs from the host itself.
+void writeBaselines(std::ostream& out, const std::vector<BaselineComparison>& all,
+                    const Style& style) {
+  if (all.empty()) {
+    return;
+  }
+  Table table({"ENTRY", "OPERATION", "MEMORY", "GBIT/S", "ON THE HOST", "OF HOST"});
+  Table factors({"ENTRY", "DIFFERS FROM HOST", "FOUND", "REMEDY"});
+  bool any = false;
+  for (const BaselineComparison& each : all) {
+    for (const BaselineRatio& ratio : each.ratios) {
+      table.add({{each.subject},
+                 {ratio.operation},
+                 {ratio.gpu.empty() ? ratio.memory : ratio.memory + " " + ratio.gpu},
+                 {fixed(ratio.guest)},
+                 {fixed(ratio.host)},
+                 {percent(ratio.share())}});
+    }
+    for (const BaselineFactor& factor : each.factors) {
+      any = true;
+      factors.add({{each.subject}, {factor.name}, {factor.seen}, {textOrNothing(factor.remedy)}});
+    }
+  }
+  out << '\n';
+  table.write(out, style);
+  if (any) {
+    out << '\n';
+    factors.write(out, style);
+  }
+}
+
 void writeText(std::ostream& out, const VerifyReport& report, const Style& style) {
   const Outcome whole = verdict(report);
   const std::string peer =
@@ -175,6 +206,24 @@ void writeText(std::ostream& out, const VerifyReport& report, const Style& style
   for (const auto& each : report.allPairs) {
     writeAllPairs(out, each, style);
   }
+  writeBaselines(out, report.baselines, style);
+}
+
+Json ratioJson(const BaselineRatio& ratio) {
+  return {{"operation", ratio.operation},           {"memory", ratio.memory},
+          {"gpu", textOrNull(ratio.gpu)},           {"guest_gigabits_per_second", ratio.guest},
+          {"host_gigabits_per_second", ratio.host}, {"share", ratio.share()}};
+}
+
+Json factorJson(const BaselineFactor& factor) {
+  return {{"name", factor.name}, {"seen", factor.seen}, {"remedy", textOrNull(factor.remedy)}};
+}
+
+Json baselineJson(const BaselineComparison& comparison) {
+  return {{"entry", comparison.subject},
+          {"time", comparison.time},
+          {"ratios", listJson(comparison.ratios, ratioJson)},
+          {"factors", listJson(comparison.factors, factorJson)}};
 }
 
 Json allPairsJson(const AllPairs& all) {
@@ -227,6 +276,7 @@ void writeJson(std::ostream& out, const VerifyReport& report) {
   document["findings"] = listJson(report.findings, findingJson);
   document["figures"] = listJson(report.figures, figureJson);
   document["all_pairs"] = listJson(report.allPairs, allPairsJson);
+  document["baselines"] = listJson(report.baselines, baselineJson);
   writeDocument(out, document);
 }
 

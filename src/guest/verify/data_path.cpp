@@ -28,25 +28,10 @@ std::string newToken() {
   return text.str();
 }
 
-// The probe's arguments for its role and its port. `gpu`: address in the guest; may be empty.
-std::vector<std::string> argumentsFor(const char* command, const RdmaPort& port,
-                                      const std::string& gpu, const VerifyPlan& plan) {
-  std::vector<std::string> arguments{command,
-                                     "--device",
-                                     port.device,
-                                     "--ib-port",
-                                     std::to_string(port.number),
-                                     "--deadline",
-                                     std::to_string(plan.probeTimeout.count())};
-  if (!gpu.empty()) {
-    arguments.insert(arguments.end(), {"--gpu", gpu});
-  }
-  return arguments;
-}
-
 std::vector<std::string> argumentsFor(const char* command, const PairEnd& end,
                                       const VerifyPlan& plan, const std::string& token) {
-  auto arguments = argumentsFor(command, end.port, end.gpu ? toString(end.gpu->address) : "", plan);
+  auto arguments = portArguments(command, end.port, end.gpu ? toString(end.gpu->address) : "",
+                                 plan.probeTimeout);
   arguments.insert(arguments.end(), {"--token", token});
   return arguments;
 }
@@ -155,7 +140,7 @@ void LoopbackDataPath::judgeCounters(std::uint64_t claimedBytes,
 
 nlohmann::json LoopbackDataPath::runLoopback(const Transfer& transfer,
                                              const std::vector<std::string>& options) const {
-  auto arguments = argumentsFor("loopback", port_, transfer.gpuAddress, plan_);
+  auto arguments = portArguments("loopback", port_, transfer.gpuAddress, plan_.probeTimeout);
   arguments.insert(arguments.end(), options.begin(), options.end());
   return runProbe(guest_.agent, guest_.probe, arguments);
 }

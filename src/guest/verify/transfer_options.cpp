@@ -30,6 +30,21 @@ void addMinimumTime(const Transfer& transfer, std::vector<std::string>& options)
 
 }  // namespace
 
+std::vector<std::string> portArguments(const char* command, const RdmaPort& port,
+                                       const std::string& gpu, std::chrono::seconds deadline) {
+  std::vector<std::string> arguments{command,
+                                     "--device",
+                                     port.device,
+                                     "--ib-port",
+                                     std::to_string(port.number),
+                                     "--deadline",
+                                     std::to_string(deadline.count())};
+  if (!gpu.empty()) {
+    arguments.insert(arguments.end(), {"--gpu", gpu});
+  }
+  return arguments;
+}
+
 std::vector<bool> relaxedOrderings(RelaxedOrdering wanted, bool software) {
   switch (wanted) {
     case RelaxedOrdering::off:

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -7,6 +8,11 @@
 #include "vfpass/verify/verify_guest.hpp"
 
 namespace vfpass::verify {
+
+/// The probe's arguments for its role (`loopback`, `connect`, `listen`) and its port. `gpu`:
+/// address in the system of the probe; may be empty. After `deadline` the probe exits by itself.
+std::vector<std::string> portArguments(const char* command, const RdmaPort& port,
+                                       const std::string& gpu, std::chrono::seconds deadline);
 
 /// The variants of each transfer: with relaxed ordering (true), without (false). `automatic` leaves
 /// out relaxed ordering for a software device, which never reorders.

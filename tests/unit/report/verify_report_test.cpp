@@ -35,6 +35,10 @@ VerifyReport sample() {
                     gpu,
                     {"rail0", "read", "host", 8, 8000, 0, 2.125, 3.5},
                     {"rail0", "write", "host", 65536, 0, 96.5, {}, {}, "ib_write_bw"}};
+  report.baselines = {{"rail0",
+                       "2026-11-20T08:00:00Z",
+                       {{"write", "host", "", 97.25, 98.5}, {"write", "gpu", "gpu0", 82, 97.5}},
+                       {{"pcie-link", "Gen5 x4 \x1b", "reseat the card"}, {"kernel", "6.12", ""}}}};
   return report;
 }
 
@@ -89,7 +93,9 @@ TEST(VerifyReportTest, BoundsTextsOfGuest) {
   const Finding flood{"mac", "rail1", Outcome::failed, "MAC", std::string(3U << 20U, '\x01'), "x"};
   report.findings.insert(report.findings.end(), 200, flood);
   report.findings[0].seen = std::string(1023, 'a') + "\xc3\xa4 and more";
+  report.baselines[0].factors[0].seen = std::string(4096, 'b');
   boundTexts(report);
+  EXPECT_LT(report.baselines[0].factors[0].seen.size(), 2048U);
   EXPECT_EQ(report.findings[0].seen, std::string(1023, 'a') + " (11 more bytes)");
   EXPECT_EQ(report.findings[1].seen, "no counters");
   const std::string json = text(report, {.json = true});

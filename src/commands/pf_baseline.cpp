@@ -1,0 +1,189 @@
+#include "pf_baseline.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "host_requirements.hpp"
+#include "host_observer.hpp"
+#include "subject.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/doctor/doctor.hpp"
+#include "vfpass/domain/read_domain_facts.hpp"
+#include "vfpass/host/root.hpp"
+#include "vfpass/inventory/read_inventory.hpp"
+#include "vfpass/report/baseline_report.hpp"
+#include "vfpass/state/baselines.hpp"
+#include "vfpass/topology/pcie_link.hpp"
+
+namespace vfpass::commands {
+namespace {
+
+constexpr const char* firstCpu = "sys/devices/system/cpu/cpu0";
+
+void put(std::map<std::string, std::string>& settings, const char* name,
+         const std::optional<std::string>& value) {
+  if (value && !value->empty()) {
+    settings[name] = printable(*value);
+  }
+}
+
+// The speed and width that the slowest link above the PF has now, as narrowest() finds them of what
+// is possible.
+std::string slowestLinkNow(const Topology& host, std::size_t pf) {
+  std::vector<topology::Link> links = topology::linksAbove(host, pf);
+  for (topology::Link& link : links) {
+    link.possible = link.now;
+  }
+  return topology::linkText(topology::narrowest(links));
+}
+
+// The kernel enters no state that is disabled (Documentation/admin-guide/pm/cpuidle.rst). States
+// are numbered from the shallowest one.
+std::optional<std::string> deepestState(const host::Root& root) {
+  std::optional<std::string> deepest;
+  unsigned number = 0;
+  for (const auto& each : root.list(std::string(firstCpu) + "/cpuidle", "state")) {
+    const std::string folder = std::string(firstCpu) + "/cpuidle/" + each;
+    const auto state = parseNumber(each.substr(std::string_view("state").size()));
+    if (state && root.readNumber(folder + "/disable") == 0 && (!deepest || *state > number)) {
+      number = static_cast<unsigned>(*state);
+      deepest = root.readText(folder + "/name", 64);
+    }
+  }
+  return deepest;
+}
+
+// `always [madvise] never`: the one in brackets.
+std::optional<std::string> chosenIn(const std::optional<std::string>& choices) {
+  const std::string text = choices.value_or("");
+  const auto begin = text.find('[');
+  const auto end = text.find(']');
+  return begin == std::string::npos || end == std::string::npos || end < begin
+             ? std::nullopt
+             : std::optional(text.substr(begin + 1, end - begin - 1));
+}
+
+void putPackets(std::map<std::string, std::string>& settings, const host::Root& root,
+                const Topology& host, std::size_t pf) {
+  if (const auto packets = packetsOf(root, host, pf)) {
+    settings["max-payload"] = std::to_string(packets->pf.payload);
+    settings["max-read-request"] = std::to_string(packets->pf.readRequest);
+  }
+}
+
+std::vector<Baseline> readBaselines(Session& session) {
+  std::vector<Baseline> baselines;
+  for (const std::string& text : state::keptBaselines(session.options().stateDirectory)) {
+    if (const auto baseline = report::readBaseline(text)) {
+      baselines.push_back(*baseline);
+    }
+  }
+  return baselines;
+}
+
+std::map<std::string, std::string> gpuAddresses(const std::vector<Lease>& leases) {
+  std::map<std::string, std::string> gpus;
+  for (const Lease& lease : leases) {
+    if (!isVf(lease)) {
+      gpus[lease.entry] = toString(lease.device);
+    }
+  }
+  return gpus;
+}
+
+// Doctor's checks of the path between this PF and the VM's GPUs: failures of these devices, because
+// only they count as used.
+std::vector<Finding> pathChecks(Session& session, const PciAddress& pf,
+                                const std::vector<Lease>& leases) {
+  doctor::Requirements requirements;
+  requirements.selected.push_back(pf);
+  for (const Lease& lease : leases) {
+    requirements.selected.push_back(lease.device);
+  }
+  doctor::Inquiries inquiries;
+  inquiries.queriesFirmware = false;
+  constexpr std::array<std::string_view, 3> path{"ats", "vf-ats", "acs"};
+  std::vector<Finding> findings;
+  const host::Root root = session.root();
+  for (const Diagnosis& each :
+       diagnose(session, root, inventory::readTopology(root), requirements, inquiries)) {
+    if (isFailure(each) && std::ranges::find(path, each.finding.key) != path.end()) {
+      findings.push_back(each.finding);
+      findings.back().seen = each.finding.subject + ": " + each.finding.seen;
+    }
+  }
+  return findings;
+}
+
+}  // namespace
+
+std::map<std::string, std::string> bandwidthSettings(const host::Root& root, const Topology& host,
+                                                     std::size_t pf) {
+  const Device& device = host.functions[pf];
+  std::map<std::string, std::string> settings;
+  put(settings, "kernel", root.readText("proc/sys/kernel/osrelease"));
+  put(settings, "pcie-link", slowestLinkNow(host, pf));
+  putPackets(settings, root, host, pf);
+  if (device.iommuGroup) {
+    put(settings, "iommu-domain",
+        root.readText("sys/kernel/iommu_groups/" + std::to_string(*device.iommuGroup) + "/type"));
+  }
+  put(settings, "cpufreq-governor",
+      root.readText(std::string(firstCpu) + "/cpufreq/scaling_governor"));
+  put(settings, "cpuidle-governor",
+      root.readText("sys/devices/system/cpu/cpuidle/current_governor"));
+  put(settings, "deepest-c-state", deepestState(root));
+  put(settings, "transparent-hugepages",
+      chosenIn(root.readText("sys/kernel/mm/transparent_hugepage/enabled")));
+  return settings;
+}
+
+std::vector<BaselineFactor> slowedByDomain(std::string_view liveXml) {
+  const DomainFacts facts = domain::readDomainFacts(liveXml);
+  const DomainFacts placed = domain::readPlacement(liveXml);
+  std::vector<BaselineFactor> factors;
+  if (!placed.pinsAllVcpus && !placed.automatic) {
+    factors.push_back({"vcpu-placement",
+                       "not every vCPU is pinned: the scheduler moves them, also to other nodes",
+                       "pin each vCPU to CPUs of the devices' node (virsh vcpupin), or set "
+                       "domain-settings: apply in the mapping if the host has several nodes"});
+  }
+  if (!facts.hugepages) {
+    factors.push_back({"hugepages",
+                       "the guest's memory has no reserved huge pages: the IOMMU may have to "
+                       "translate it page by page",
+                       "look at hugepages in `vfpass plan`, which says how many the host needs"});
+  }
+  return factors;
+}
+
+std::vector<verify::BaselineSubject> baselineSubjects(Session& session,
+                                                      const DomainDescription& domain,
+                                                      const std::vector<Lease>& vfs) {
+  const host::Root root = session.root();
+  const Topology host = inventory::readTopology(root, host::Serials::skip);
+  const auto baselines = readBaselines(session);
+  const auto leases = leasesOf(session.readLeases(), domain.uuid);
+  const std::string machine = root.readText("etc/machine-id").value_or("");
+  const auto slowed = slowedByDomain(domain.liveXml);
+  std::vector<verify::BaselineSubject> subjects;
+  for (const Lease& vf : vfs) {
+    verify::BaselineSubject subject{vf.entry, vf.pf, {}, {}, machine};
+    if (const Device* pf = findFunction(host, vf.pf); pf != nullptr) {
+      subject.guid = pf->rdma.empty() ? "" : pf->rdma.front().nodeGuid;
+      subject.firmware = pf->rdma.empty() ? "" : pf->rdma.front().firmware;
+      subject.settings =
+          bandwidthSettings(root, host, static_cast<std::size_t>(pf - host.functions.data()));
+    }
+    if (const Baseline* kept = verify::chooseBaseline(baselines, vf.pf, subject.guid)) {
+      subject.baseline = *kept;
+    }
+    subject.gpus = gpuAddresses(leases);
+    subject.domain = slowed;
+    subject.hostChecks = [&session, pf = vf.pf, leases] { return pathChecks(session, pf, leases); };
+    subjects.push_back(std::move(subject));
+  }
+  return subjects;
+}
+
+}  // namespace vfpass::commands

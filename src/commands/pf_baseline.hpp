@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "command_session.hpp"
+#include "vfpass/hypervisor.hpp"
+#include "vfpass/lease.hpp"
+#include "vfpass/topology.hpp"
+#include "vfpass/verify/judge_baseline.hpp"
+
+namespace vfpass::commands {
+
+/// What bandwidth of this PF depends on and can be read, by the names of baseline.schema.json:
+/// kernel, pcie-link, max-payload, max-read-request, iommu-domain, cpufreq-governor,
+/// cpuidle-governor, deepest-c-state (the last three of CPU 0), transparent-hugepages. `pf`: index
+/// in the topology.
+std::map<std::string, std::string> bandwidthSettings(const host::Root& root, const Topology& host,
+                                                     std::size_t pf);
+
+/// How the running domain runs, where that can make it slower than the host itself: vCPUs that are
+/// not pinned, memory without huge pages. `liveXml`: the running domain's.
+std::vector<BaselineFactor> slowedByDomain(std::string_view liveXml);
+
+/// What `vfpass verify --baseline` was asked to measure.
+struct BaselineRequest {
+  std::vector<std::string> devices;  ///< PF, and maybe a GPU: PCI address, netdev or RDMA device
+  std::string probe;                 ///< the probe program on this host
+  std::uint64_t messageBytes = 0;
+  std::uint64_t iterations = 0;
+};
+
+/// Measures a PF on this host with vfpass-probe, and keeps the result. Changes no setting. Refuses
+/// a GPU that a guest has.
+ExitCode measurePf(Session& session, const BaselineRequest& request);
+
+/// The VFs of a running domain beside the kept baselines of their PFs. `session` must outlive the
+/// result.
+std::vector<verify::BaselineSubject> baselineSubjects(Session& session,
+                                                      const DomainDescription& domain,
+                                                      const std::vector<Lease>& vfs);
+
+}  // namespace vfpass::commands

@@ -1,0 +1,221 @@
+#include "vfpass/verify/judge_baseline.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "baseline_factors.hpp"
+#include "judge_transfer.hpp"
+#include "vfpass/base/text.hpp"
+
+namespace vfpass::verify {
+namespace {
+
+// As in judge_bandwidth.cpp, whose figures are also ours.
+bool isBandwidth(const Figure& figure) {
+  return figure.source == Figure().source && !figure.medianMicroseconds &&
+         figure.gigabitsPerSecond > 0;
+}
+
+std::string shareText(double share) { return std::to_string(std::lround(share * 100)) + " %"; }
+
+std::string againCommand(const BaselineSubject& subject) {
+  return "`vfpass verify --baseline " + toString(subject.pf) + "`";
+}
+
+// Why a baseline says nothing about this VF; empty: it does.
+std::string differenceOf(const BaselineSubject& subject, const Baseline& baseline) {
+  if (!subject.machine.empty() && !baseline.machine.empty() &&
+      subject.machine != baseline.machine) {
+    return "it was measured on another host, " + baseline.host;
+  }
+  if (subject.guid.empty() || subject.guid != baseline.guid) {
+    return "another card was in the slot of PF " + toString(subject.pf) +
+           ", or its identity is unknown";
+  }
+  if (subject.pf != baseline.pf) {
+    return "the card has moved from slot " + toString(baseline.pf) + " to " + toString(subject.pf);
+  }
+  if (subject.firmware.empty() || subject.firmware != baseline.firmware) {
+    return "the firmware has changed from " + baseline.firmware + " to " + subject.firmware;
+  }
+  return {};
+}
+
+// The best with and without relaxed ordering: a program may choose. 0: none.
+double bestOf(const std::vector<Figure>& figures, const Figure& like) {
+  double best = 0;
+  for (const Figure& each : figures) {
+    if (isBandwidth(each) && each.subject == like.subject && each.operation == like.operation &&
+        each.memory == like.memory && each.gpu == like.gpu &&
+        each.messageBytes == like.messageBytes) {
+      best = std::max(best, each.gigabitsPerSecond);
+    }
+  }
+  return best;
+}
+
+bool hasRatio(const std::vector<BaselineRatio>& ratios, const Figure& figure) {
+  return std::ranges::any_of(ratios, [&](const BaselineRatio& each) {
+    return each.operation == figure.operation && each.memory == figure.memory &&
+           each.gpu == figure.gpu;
+  });
+}
+
+// The same figure on the host: there a GPU has its address, and the PF no entry.
+Figure onHost(const Figure& figure, const BaselineSubject& subject) {
+  Figure host = figure;
+  host.subject.clear();
+  const auto gpu = subject.gpus.find(figure.gpu);
+  host.gpu = gpu == subject.gpus.end() ? figure.gpu : gpu->second;
+  return host;
+}
+
+std::vector<BaselineRatio> ratiosOf(const BaselineSubject& subject, const VerifyReport& report) {
+  std::vector<BaselineRatio> ratios;
+  for (const Figure& each : report.figures) {
+    if (!isBandwidth(each) || each.subject != subject.entry || hasRatio(ratios, each)) {
+      continue;
+    }
+    const double host = bestOf(subject.baseline->figures, onHost(each, subject));
+    if (host > 0) {
+      ratios.push_back({each.operation, each.memory, each.gpu, bestOf(report.figures, each), host});
+    }
+  }
+  return ratios;
+}
+
+bool isLow(const BaselineRatio& ratio) { return ratio.share() < expectedBaselineShare; }
+
+std::string textOf(const BaselineRatio& ratio) {
+  return (ratio.gpu.empty() ? ratio.memory : ratio.gpu) + " " + ratio.operation + " " +
+         rounded(ratio.guest) + " of " + rounded(ratio.host) + " Gb/s, " + shareText(ratio.share());
+}
+
+bool movedData(const BaselineSubject& subject, const VerifyReport& report) {
+  return std::ranges::any_of(report.figures, [&](const Figure& each) {
+    return isBandwidth(each) && each.subject == subject.entry;
+  });
+}
+
+bool movedGpuData(const BaselineSubject& subject, const VerifyReport& report) {
+  return std::ranges::any_of(report.figures, [&](const Figure& each) {
+    return isBandwidth(each) && each.subject == subject.entry && each.memory == "gpu";
+  });
+}
+
+class BaselineJudge {
+ public:
+  BaselineJudge(const BaselineSubject& subject, VerifyReport& report)
+      : subject_(subject), report_(report) {}
+
+  Finding judge() {
+    if (!subject_.baseline) {
+      return waived("no baseline of PF " + toString(subject_.pf),
+                    "while the PF is idle, on the host: " + againCommand(subject_));
+    }
+    if (const auto other = differenceOf(subject_, *subject_.baseline); !other.empty()) {
+      return waived("not compared with the baseline of " + subject_.baseline->time + ": " + other,
+                    "measure again: " + againCommand(subject_));
+    }
+    BaselineComparison comparison{
+        subject_.entry, subject_.baseline->time, ratiosOf(subject_, report_), {}};
+    if (comparison.ratios.empty()) {
+      return waived(
+          "not compared: the baseline has no figure of this kind, or none for messages "
+          "of this size",
+          "verify without --bytes; or measure again: " + againCommand(subject_));
+    }
+    return compare(std::move(comparison));
+  }
+
+ private:
+  Finding compare(BaselineComparison comparison) {
+    const bool low = std::ranges::any_of(comparison.ratios, isLow);
+    if (low) {
+      const bool onGpu = std::ranges::any_of(comparison.ratios, [](const BaselineRatio& each) {
+        return isLow(each) && each.memory != "host";
+      });
+      comparison.factors = baselineFactors(subject_, report_, onGpu);
+    }
+    Finding finding = waived(seenIn(comparison), low ? remedyFor(comparison) : "");
+    finding.outcome = low ? Outcome::warning : Outcome::passed;
+    report_.baselines.push_back(std::move(comparison));
+    return finding;
+  }
+
+  [[nodiscard]] std::string seenIn(const BaselineComparison& comparison) const {
+    std::vector<std::string> texts;
+    for (const BaselineRatio& each : comparison.ratios) {
+      texts.push_back(textOf(each));
+    }
+    std::string seen = join(texts, "; ");
+    const bool comparedGpu = std::ranges::any_of(
+        comparison.ratios, [](const BaselineRatio& each) { return each.memory == "gpu"; });
+    if (!comparedGpu && movedGpuData(subject_, report_)) {
+      seen += "; GPU memory not compared: the baseline has none of it";
+    }
+    if (!subject_.baseline->users.empty()) {
+      seen += "; the PF was in use during the baseline";
+    }
+    std::vector<std::string> names;
+    for (const BaselineFactor& each : comparison.factors) {
+      names.push_back(each.name);
+    }
+    return names.empty() ? seen : seen + "; different from the host: " + join(names, ", ");
+  }
+
+  // The most likely factor first; the report lists all of them.
+  static std::string remedyFor(const BaselineComparison& comparison) {
+    if (comparison.factors.empty()) {
+      return "no known factor differs from the host: repeat both measurements while the PF is "
+             "otherwise idle";
+    }
+    std::vector<std::string> remedies;
+    for (const BaselineFactor& each : comparison.factors) {
+      if (!each.remedy.empty() && std::ranges::find(remedies, each.remedy) == remedies.end()) {
+        remedies.push_back(each.remedy);
+      }
+    }
+    return join(remedies, "; then ");
+  }
+
+  [[nodiscard]] Finding waived(const std::string& seen, const std::string& remedy) const {
+    return {"baseline",
+            subject_.entry,
+            Outcome::waived,
+            "at least " + shareText(expectedBaselineShare) +
+                " of what the host itself reached on this PF",
+            seen,
+            remedy};
+  }
+
+  const BaselineSubject& subject_;
+  VerifyReport& report_;
+};
+
+}  // namespace
+
+const Baseline* chooseBaseline(const std::vector<Baseline>& baselines, const PciAddress& pf,
+                               const std::string& guid) {
+  const Baseline* chosen = nullptr;
+  for (const Baseline& each : baselines) {
+    const bool sameCard = !guid.empty() && each.guid == guid;
+    if (sameCard && each.pf == pf) {
+      return &each;
+    }
+    if (sameCard || (chosen == nullptr && each.pf == pf)) {
+      chosen = &each;
+    }
+  }
+  return chosen;
+}
+
+void judgeBaselines(const std::vector<BaselineSubject>& subjects, VerifyReport& report) {
+  for (const BaselineSubject& subject : subjects) {
+    if (movedData(subject, report)) {
+      report.findings.push_back(BaselineJudge(subject, report).judge());
+    }
+  }
+}
+
+}  // namespace vfpass::verify

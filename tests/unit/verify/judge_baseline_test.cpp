@@ -1,0 +1,247 @@
+#include "vfpass/verify/judge_baseline.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace vfpass::verify {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+PciAddress at(const char* address) { return *parsePciAddress(address); }
+
+Figure figure(const std::string& subject, const std::string& operation, double speed,
+              const std::string& gpu = {}, bool relaxed = false) {
+  Figure figure;
+  figure.subject = subject;
+  figure.operation = operation;
+  figure.memory = gpu.empty() ? "host" : "gpu";
+  figure.gpu = gpu;
+  figure.messageBytes = 65536;
+  figure.gigabitsPerSecond = speed;
+  figure.relaxedOrdering = relaxed;
+  return figure;
+}
+
+/// A VF `rail0` with 390 Gb/s in its guest; its PF reached 400 on the host.
+class JudgeBaselineTest : public testing::Test {
+ protected:
+  JudgeBaselineTest() {
+    Baseline baseline;
+    baseline.time = "2026-11-20T08:00:00Z";
+    baseline.host = "host1";
+    baseline.machine = "a1";
+    baseline.pf = at("0000:03:00.0");
+    baseline.guid = "b8ce:f603:00aa:bbcc";
+    baseline.firmware = "28.39.2048";
+    baseline.figures = {figure("", "write", 400), figure("", "read", 380)};
+    subject.entry = "rail0";
+    subject.pf = at("0000:03:00.0");
+    subject.guid = baseline.guid;
+    subject.firmware = baseline.firmware;
+    subject.machine = "a1";
+    subject.baseline = baseline;
+    report.figures = {figure("rail0", "write", 390), figure("rail0", "read", 376)};
+  }
+
+  Finding judge() {
+    judgeBaselines({subject}, report);
+    return report.findings.empty() ? Finding{} : report.findings.back();
+  }
+  [[nodiscard]] std::vector<std::string> factors() const {
+    std::vector<std::string> names;
+    for (const auto& factor : report.baselines.at(0).factors) {
+      names.push_back(factor.name);
+    }
+    return names;
+  }
+
+  BaselineSubject subject;
+  VerifyReport report;
+};
+
+TEST_F(JudgeBaselineTest, GuestAsFastAsHostPasses) {
+  const Finding finding = judge();
+  EXPECT_EQ(finding.key, "baseline");
+  EXPECT_EQ(finding.subject, "rail0");
+  EXPECT_EQ(finding.outcome, Outcome::passed);
+  EXPECT_EQ(finding.seen, "host write 390 of 400 Gb/s, 98 %; host read 376 of 380 Gb/s, 99 %");
+  ASSERT_THAT(report.baselines, SizeIs(1));
+  EXPECT_THAT(report.baselines[0].ratios, SizeIs(2));
+  EXPECT_THAT(report.baselines[0].factors, IsEmpty());
+}
+
+TEST_F(JudgeBaselineTest, WithoutBaselineIsWaivedWithCommand) {
+  subject.baseline.reset();
+  const Finding finding = judge();
+  EXPECT_EQ(finding.outcome, Outcome::waived);
+  EXPECT_THAT(finding.remedy, HasSubstr("`vfpass verify --baseline 0000:03:00.0`"));
+  EXPECT_THAT(report.baselines, IsEmpty());
+}
+
+TEST_F(JudgeBaselineTest, OtherFirmwareSlotCardOrHostIsNotCompared) {
+  const auto expectWaived = [&](const char* reason) {
+    const Finding finding = judge();
+    EXPECT_EQ(finding.outcome, Outcome::waived) << reason;
+    EXPECT_THAT(finding.seen, HasSubstr(reason));
+    EXPECT_THAT(report.baselines, IsEmpty()) << reason;
+  };
+  const Baseline sound = *subject.baseline;
+  subject.firmware = "28.43.1000";
+  expectWaived("the firmware has changed from 28.39.2048 to 28.43.1000");
+  subject.firmware = "";
+  expectWaived("the firmware has changed");
+  subject.firmware = sound.firmware;
+  subject.baseline->pf = at("0000:81:00.0");
+  expectWaived("moved from slot 0000:81:00.0 to 0000:03:00.0");
+  subject.baseline = sound;
+  subject.baseline->guid = "b8ce:f603:00dd:eeff";
+  expectWaived("another card");
+  subject.baseline = sound;
+  subject.guid = "";
+  subject.baseline->guid = "";
+  expectWaived("its identity is unknown");
+  subject.baseline = sound;
+  subject.machine = "b2";
+  expectWaived("another host, host1");
+}
+
+TEST_F(JudgeBaselineTest, VfThatMovedNoDataHasNoFinding) {
+  report.figures.clear();
+  judge();
+  EXPECT_THAT(report.findings, IsEmpty());
+}
+
+TEST_F(JudgeBaselineTest, MessagesOfAnotherSizeAreNotCompared) {
+  for (Figure& each : report.figures) {
+    each.messageBytes = 4096;
+  }
+  EXPECT_EQ(judge().outcome, Outcome::waived);
+}
+
+TEST_F(JudgeBaselineTest, SlowGuestIsWarningThatRanksWhatDiffers) {
+  report.figures[0].gigabitsPerSecond = 200;
+  report.concurrentVfs = 2;
+  report.findings = {
+      {"pcie-packets", "rail0", Outcome::warning, "", "MaxReadReq 128", "setpci"},
+      {"numa-placement", "", Outcome::warning, "", "vCPUs not restricted to a node", "pin"},
+      {"pcie-link", "rail0", Outcome::warning, "", "Gen5 x4 of Gen5 x16", "reseat"},
+      {"rdma-errors", "rail1", Outcome::warning, "", "another VF's", ""},
+      {"mtu", "rail0", Outcome::passed, "", "9000", ""}};
+  subject.domain = {{"vcpu-placement", "not pinned", "pin"}, {"hugepages", "none", "plan"}};
+  const Finding finding = judge();
+  EXPECT_EQ(finding.outcome, Outcome::warning);
+  EXPECT_THAT(finding.seen, HasSubstr("host write 200 of 400 Gb/s, 50 %"));
+  EXPECT_THAT(finding.seen, HasSubstr("different from the host: pcie-link, numa-placement, "
+                                      "hugepages, pcie-packets, concurrent-vfs"));
+  EXPECT_EQ(finding.remedy.substr(0, 12), "reseat; then");
+  EXPECT_THAT(factors(), ElementsAre("pcie-link", "numa-placement", "hugepages", "pcie-packets",
+                                     "concurrent-vfs"))
+      << "numa-placement covers the pinning";
+}
+
+TEST_F(JudgeBaselineTest, UnpinnedVcpusCountOnHostsWithOneNode) {
+  report.figures[0].gigabitsPerSecond = 200;
+  subject.domain = {{"vcpu-placement", "not pinned", "pin"}};
+  judge();
+  EXPECT_THAT(factors(), ElementsAre("vcpu-placement"));
+}
+
+TEST_F(JudgeBaselineTest, SettingsOfHostThatChangedSinceAreNamed) {
+  report.figures[0].gigabitsPerSecond = 200;
+  subject.baseline->settings = {{"cpufreq-governor", "performance"},
+                                {"deepest-c-state", "C1"},
+                                {"kernel", "6.12.1"},
+                                {"pcie-link", "Gen5 x16"},
+                                {"iommu-domain", "DMA"}};
+  subject.settings = {{"cpufreq-governor", "powersave"},
+                      {"deepest-c-state", "C6"},
+                      {"kernel", "6.12.1"},
+                      {"pcie-link", "Gen5 x4"}};
+  judge();
+  EXPECT_THAT(factors(), ElementsAre("pcie-link", "cpufreq-governor", "deepest-c-state"))
+      << "iommu-domain is unknown now";
+  EXPECT_EQ(report.baselines[0].factors[0].seen, "Gen5 x4, during the baseline Gen5 x16");
+  EXPECT_EQ(report.baselines[0].factors[1].remedy,
+            "on the host: cpupower frequency-set --governor performance");
+}
+
+TEST_F(JudgeBaselineTest, PathToGpuCountsForGpuMemoryOnly) {
+  subject.gpus = {{"gpu0", "0000:05:00.0"}};
+  subject.baseline->figures.push_back(figure("", "write", 390, "0000:05:00.0"));
+  subject.hostChecks = [] {
+    return std::vector<Finding>{
+        {"acs", "0000:05:00.0 with mlx5_0", Outcome::failed, "", "0011101", "config_acs"},
+        {"vf-ats", "0000:03:00.2", Outcome::failed, "", "ATS is off", "dmesg"}};
+  };
+  report.figures.push_back(figure("rail0", "write", 380, "gpu0"));
+  report.figures[0].gigabitsPerSecond = 100;
+  judge();
+  EXPECT_THAT(factors(), IsEmpty()) << "host memory is low, the path to the GPU is not";
+  report.baselines.clear();
+  report.figures[2].gigabitsPerSecond = 100;
+  EXPECT_THAT(judge().seen, HasSubstr("gpu0 write 100 of 390 Gb/s, 26 %"));
+  EXPECT_THAT(factors(), ElementsAre("vf-ats", "acs"));
+}
+
+TEST_F(JudgeBaselineTest, DoctorRunsOnlyIfFigureIsLow) {
+  bool asked = false;
+  subject.hostChecks = [&] {
+    asked = true;
+    return std::vector<Finding>{};
+  };
+  judge();
+  EXPECT_FALSE(asked);
+  report.figures[0].gigabitsPerSecond = 100;
+  judge();
+  EXPECT_TRUE(asked);
+}
+
+TEST_F(JudgeBaselineTest, SaysThatGpuMemoryHasNoBaseline) {
+  report.figures.push_back(figure("rail0", "write", 100, "gpu0"));
+  const Finding finding = judge();
+  EXPECT_EQ(finding.outcome, Outcome::passed);
+  EXPECT_THAT(finding.seen, HasSubstr("GPU memory not compared"));
+}
+
+TEST_F(JudgeBaselineTest, RelaxedOrderingWithoutEffectIsNamed) {
+  subject.baseline->figures = {figure("", "write", 200), figure("", "write", 400, "", true)};
+  report.figures = {figure("rail0", "write", 198), figure("rail0", "write", 199, "", true)};
+  judge();
+  EXPECT_THAT(factors(), ElementsAre("relaxed-ordering"));
+  report.baselines.clear();
+  report.figures.pop_back();
+  judge();
+  EXPECT_THAT(factors(), ElementsAre("relaxed-ordering")) << "--relaxed-ordering off";
+  EXPECT_THAT(report.baselines[0].factors[0].seen, HasSubstr("not measured with it"));
+  report.baselines.clear();
+  report.figures.push_back(figure("rail0", "write", 395, "", true));
+  EXPECT_EQ(judge().outcome, Outcome::passed) << "the better of both counts";
+}
+
+TEST_F(JudgeBaselineTest, LowFigureWithoutKnownFactorSaysSo) {
+  report.figures[0].gigabitsPerSecond = 100;
+  const Finding finding = judge();
+  EXPECT_EQ(finding.outcome, Outcome::warning);
+  EXPECT_THAT(finding.remedy, HasSubstr("no known factor differs"));
+}
+
+TEST(ChooseBaselineTest, PrefersCardOverSlot) {
+  Baseline moved;
+  moved.pf = at("0000:81:00.0");
+  moved.guid = "b8ce:f603:00aa:bbcc";
+  Baseline inSlot;
+  inSlot.pf = at("0000:03:00.0");
+  inSlot.guid = "b8ce:f603:00dd:eeff";
+  const std::vector<Baseline> all{inSlot, moved};
+  EXPECT_EQ(chooseBaseline(all, at("0000:03:00.0"), "b8ce:f603:00aa:bbcc"), &all[1]);
+  EXPECT_EQ(chooseBaseline(all, at("0000:03:00.0"), "b8ce:f603:0011:2233"), &all[0]);
+  EXPECT_EQ(chooseBaseline(all, at("0000:03:00.0"), ""), &all[0]);
+  EXPECT_EQ(chooseBaseline(all, at("0000:04:00.0"), ""), nullptr);
+}
+
+}  // namespace
+}  // namespace vfpass::verify
