@@ -354,7 +354,7 @@ std::string limitText(const NcclOutcome& outcome, const std::optional<Limit>& li
   return "ports of a VM after headers " + part(limit ? limit->wire : std::nullopt) +
          ", PCI Express " + part(limit ? limit->pcie : std::nullopt) + "; " + nvlinkText(outcome) +
          "; published " + gigabytes(publishedBus) +
-         " (all-reduce, two VMs with eight A100 and 16 VFs of 100 Gb/s each)";
+         " (all-reduce, two nodes with eight A100 and 16 VFs of 100 Gb/s each)";
 }
 
 const Figure* largestOf(const std::vector<Figure>& figures, const std::string& operation) {
