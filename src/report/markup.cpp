@@ -38,7 +38,7 @@ constexpr const char* head = R"(<!DOCTYPE html>
 <meta name="generator" content="vfpass">
 )";
 
-constexpr const char* style = R"(<style>
+constexpr const char* pageStyle = R"(<style>
 :root{--page:#fff;--text:#1f2933;--soft:#52606d;--line:#d9e0e7;--box:#f5f7fa;--good:#1b7f3b;--bad:#c0262d;--warn:#9a5b00;
 --open:#5a4fcf;--bar:#3d7ebf}
 @media (prefers-color-scheme:dark){:root{--page:#14181d;--text:#e4e9ee;--soft:#a3b0bd;--line:#333d47;--box:#1c232a;
@@ -99,7 +99,7 @@ void HtmlPage::write(std::ostream& out) const {
   appendElement(title, "title", title_);
   out << head;
   title.save(out, "", format);
-  out << '\n' << style << "</head>\n";
+  out << '\n' << pageStyle << "</head>\n";
   document_.save(out, "", format);
   out << "\n</html>\n";
 }
