@@ -33,7 +33,8 @@ std::string_view kernelText(std::string_view line) {
 // arch/x86/kernel/setup.c; init/main.c (start_kernel, print_unknown_bootoptions, do_early_param);
 // kernel/params.c; kernel/module/main.c (unknown_module_param_cb, which only ignores the parameter,
 // and the taint of a module without a signature). "iommu: Default domain type: ... (set via kernel
-// command line)" is a message of its own.
+// command line)" is a message of its own. mlx5_pci_vsc_init (mlx5/core/lib/pci_vsc.c) misses a
+// capability that only dumps of the firmware need.
 bool explainsNothing(std::string_view text) {
   constexpr std::array<std::string_view, 5> beginnings{
       "command line:", "kernel command line:", "unknown kernel command line parameters",
@@ -43,7 +44,7 @@ bool explainsNothing(std::string_view text) {
   return std::ranges::any_of(beginnings,
                              [&](std::string_view each) { return lower.starts_with(each); }) ||
          isAssignment(lower) || (has(": unknown parameter '") && lower.ends_with("ignored")) ||
-         has(": module verification failed:");
+         has(": module verification failed:") || has("mlx5_pci_vsc_init") || has("mlx5_vsc_init");
 }
 
 }  // namespace vfpass

@@ -1,7 +1,11 @@
 #include "verification_steps.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <set>
 #include <string>
+
+#include "vfpass/verify/wrong_bytes.hpp"
 
 namespace vfpass::commands {
 namespace {
@@ -22,6 +26,36 @@ std::set<PciAddress> devicesOf(const Finding& finding, const std::vector<Lease>&
   return devices;
 }
 
+// The kernel reports the bandwidth of each link that it finds (pcie_print_link_status() in
+// drivers/pci/pci.c), which explains a figure only.
+bool isAboutSpeed(const doctor::KernelLine& line) {
+  return line.text.find("available PCIe bandwidth") != std::string::npos;
+}
+
+// Whether the line may be the reason of this finding. A query that a driver refuses changes no
+// byte: of what failed with wrong bytes only faults of devices are.
+bool mayExplain(const doctor::KernelLine& line, const Finding& finding) {
+  using enum doctor::KernelTopic;
+  if (isAboutSpeed(line)) {
+    return finding.key.starts_with("bandwidth");
+  }
+  return !verify::hasWrongBytes(finding) ||
+         (line.serious && line.topic != resources && line.topic != memoryLock);
+}
+
+std::vector<doctor::KernelLine> linesFor(const Finding& finding,
+                                         const std::vector<doctor::KernelLine>& lines) {
+  std::vector<doctor::KernelLine> own;
+  std::ranges::copy_if(lines, std::back_inserter(own),
+                       [&](const doctor::KernelLine& line) { return mayExplain(line, finding); });
+  return own;
+}
+
+// A GPU's summary of tests that failed, which have findings of their own.
+bool isSummary(const Finding& finding) {
+  return finding.key == "gpu-tested" && finding.seen.starts_with("failed with ");
+}
+
 }  // namespace
 
 void explainByKernelLog(const std::vector<doctor::KernelLine>& lines,
@@ -29,10 +63,10 @@ void explainByKernelLog(const std::vector<doctor::KernelLine>& lines,
   for (Finding& finding : report.findings) {
     const bool ofPeer =
         !report.peerName.empty() && finding.subject.starts_with(report.peerName + ":");
-    if (finding.outcome != Outcome::failed || ofPeer) {
+    if (finding.outcome != Outcome::failed || ofPeer || isSummary(finding)) {
       continue;
     }
-    const auto line = doctor::lastLineAbout(lines, devicesOf(finding, leases));
+    const auto line = doctor::lastLineAbout(linesFor(finding, lines), devicesOf(finding, leases));
     if (!line.empty()) {
       finding.seen += " (kernel: " + line + ")";
     }

@@ -13,12 +13,16 @@
 #include "vfpass/base/json_reader.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/finding.hpp"
+#include "vfpass/verify/wrong_bytes.hpp"
 
 namespace vfpass::verify {
 namespace {
 
 using Json = nlohmann::json;
 
+constexpr const char* wrongBytesRemedy =
+    "compare firmware and driver with those of a working host: the device or its driver corrupts "
+    "data";
 constexpr const char* otherBuild = "check that the guest runs the probe of this vfpass build";
 
 // The owner of the written memory checks: the target for a write, the initiator for a read.
@@ -97,10 +101,7 @@ std::optional<Finding> findProblem(const Transfer& transfer, const JsonReader& r
   }
   for (const JsonReader& run : runs) {
     if (!report["passed"].flagOr(false) && (!run["passed"].flagOr(false) || runs.size() == 1)) {
-      return finding(
-          transfer, Outcome::failed, firstCorruption(run),
-          "compare firmware and driver with those of a working host: the device or its driver "
-          "corrupts data");
+      return finding(transfer, Outcome::failed, firstCorruption(run), wrongBytesRemedy);
     }
   }
   return report["passed"].flagOr(false)
@@ -110,6 +111,10 @@ std::optional<Finding> findProblem(const Transfer& transfer, const JsonReader& r
 }
 
 }  // namespace
+
+bool hasWrongBytes(const Finding& finding) {
+  return finding.outcome == Outcome::failed && finding.remedy == wrongBytesRemedy;
+}
 
 std::string rounded(double value) {
   std::ostringstream text;

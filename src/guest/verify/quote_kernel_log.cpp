@@ -67,7 +67,7 @@ const std::string* lineAbout(const Topic& topic, const std::vector<std::string>&
 
 // An error that ends a verification, such as a probe that hangs, is not observable. So are checks
 // that SELinux prevents, and transfers that are not tried or not tested: other findings explain
-// these.
+// these, as they do the tests that a GPU's summary counts.
 bool mayBeExplained(const Finding& finding) {
   constexpr std::array<std::string_view, 5> moving{"inventory", "data-", "peer-", "perftest",
                                                    "nccl-tests"};
@@ -75,7 +75,9 @@ bool mayBeExplained(const Finding& finding) {
   const bool ended =
       finding.outcome == Outcome::notObservable && std::ranges::any_of(moving, begins) &&
       !finding.seen.starts_with("not tried") && !finding.seen.starts_with("not tested");
-  return finding.observer == Observer::guest && (finding.outcome == Outcome::failed || ended);
+  const bool summary = finding.key == "gpu-tested" && finding.seen.starts_with("failed with ");
+  return finding.observer == Observer::guest && !summary &&
+         (finding.outcome == Outcome::failed || ended);
 }
 
 }  // namespace

@@ -29,7 +29,9 @@ TEST(KernelRecordTest, RepeatedParametersExplainNothing) {
         "Malformed early option 'iommu'", "Setting dangerous option invalid - tainting kernel",
         "    mlx5_core.error=fail", "mlx5_core: unknown parameter 'error' ignored",
         "nvidia: module verification failed: signature and/or required key missing - tainting "
-        "kernel"}) {
+        "kernel",
+        "mlx5_core 0000:03:00.0: mlx5_pci_vsc_init:62:(pid 9): Failed to get valid vendor specific "
+        "ID"}) {
     EXPECT_TRUE(explainsNothing(text)) << text;
   }
 }

@@ -23,9 +23,9 @@ class KernelExplanationTest : public testing::Test {
   }
   /// What was seen, after the explanation.
   std::string seen(const std::string& key, const std::string& subject, const std::string& log,
-                   Outcome outcome = Outcome::failed) {
+                   Outcome outcome = Outcome::failed, const std::string& remedy = {}) {
     VerifyReport report;
-    report.findings = {{key, subject, outcome, "", "seen", ""}};
+    report.findings = {{key, subject, outcome, "", "seen", remedy}};
     explainByKernelLog(doctor::readKernelLines(log), leases, report);
     return report.findings[0].seen;
   }
@@ -50,6 +50,35 @@ TEST_F(KernelExplanationTest, QuotesErrorOfGpuForGpuMemoryOnly) {
   EXPECT_EQ(seen("data-gpu", "rail0", xid), "seen (kernel: " + xid + ")");
   EXPECT_EQ(seen("gpu-driver", "", xid), "seen (kernel: " + xid + ")");
   EXPECT_EQ(seen("data-host", "rail0", xid), "seen");
+}
+
+TEST_F(KernelExplanationTest, WrongBytesAreExplainedOnlyByFaultsOfDevices) {
+  const std::string speed =
+      "mlx5_core 0000:03:00.0: 31.504 Gb/s available PCIe bandwidth, limited by 8.0 GT/s PCIe x4 "
+      "link";
+  const std::string query = "mlx5_core 0000:03:00.0: mlx5_cmd_out_err: QUERY failed, status 3";
+  const std::string fault = "DMAR: [DMA Read] Request device [03:00.2] fault addr 0xbe00";
+  constexpr const char* corrupted =
+      "compare firmware and driver with those of a working host: the device or its driver corrupts "
+      "data";
+  const auto seenOf = [&](const std::string& log) {
+    return seen("data-host", "rail0", log, Outcome::failed, corrupted);
+  };
+  EXPECT_EQ(seenOf(speed), "seen");
+  EXPECT_EQ(seenOf(query), "seen");
+  EXPECT_EQ(seenOf(fault + "\n" + query), "seen (kernel: " + fault + ")");
+  EXPECT_EQ(seen("data-host", "rail0", query), "seen (kernel: " + query + ")") << "no wrong bytes";
+  EXPECT_EQ(seen("data-host", "rail0", speed), "seen");
+  EXPECT_EQ(seen("bandwidth", "rail0", speed), "seen (kernel: " + speed + ")");
+}
+
+TEST_F(KernelExplanationTest, SummaryOfFailedTestsIsNotExplainedAgain) {
+  VerifyReport report;
+  report.findings = {{"gpu-tested", "gpu0", Outcome::failed, "", "failed with rail0", ""}};
+  explainByKernelLog(
+      doctor::readKernelLines("NVRM: Xid (PCI:0000:04:00): 48, Double Bit ECC Error"), leases,
+      report);
+  EXPECT_EQ(report.findings[0].seen, "failed with rail0");
 }
 
 }  // namespace

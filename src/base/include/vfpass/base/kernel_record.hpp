@@ -12,7 +12,7 @@ std::string_view kernelText(std::string_view line);
 
 /// Whether a message of the kernel explains no failure although it may have the words of one: it
 /// repeats parameters (its command line, the environment of init, a module's unknown parameter), or
-/// states that a module which is loaded is not signed.
+/// states that a module which is loaded is not signed, or that a card lacks a capability for dumps.
 bool explainsNothing(std::string_view text);
 
 }  // namespace vfpass
