@@ -57,7 +57,8 @@ std::optional<std::size_t> findExtendedCapability(std::string_view config, std::
 }
 
 // PCI Express Base Specification 5.0, 7.5.3: bits 2:0 of the device capabilities, bits 7:5 and
-// 14:12 of the device control register are a power of two, from 128 bytes on.
+// 14:12 of the device control register are a power of two, from 128 bytes on; bit 4 of it enables
+// relaxed ordering, and is set after a reset.
 std::optional<PciePackets> findPciePackets(std::string_view config) {
   constexpr unsigned largestCode = 5;
   const auto at = findCapability(config, pciExpress);
@@ -72,7 +73,9 @@ std::optional<PciePackets> findPciePackets(std::string_view config) {
   if (std::max({supported, payload, readRequest}) > largestCode) {
     return std::nullopt;
   }
-  return PciePackets{128U << payload, 128U << supported, 128U << readRequest};
+  constexpr unsigned relaxedOrdering = 0x10;
+  return PciePackets{128U << payload, 128U << supported, 128U << readRequest,
+                     (*control & relaxedOrdering) != 0};
 }
 
 bool hasExtendedSpace(std::string_view config) { return config.size() >= extendedSpace + 4; }

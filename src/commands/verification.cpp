@@ -84,6 +84,19 @@ VerifyReport verifyAlone(Session& session, const DomainDescription& domain,
   return report;
 }
 
+// Of the VFs that the report is about. Never at the cost of the report.
+void judgeSettings(Session& session, const DomainDescription& domain, VerifyReport& report) {
+  try {
+    const Inventory inventory = session.inventory();
+    const std::string bootId = session.kernel().bootId();
+    for (const Lease& vf : runningVfs(session, domain)) {
+      report.findings.push_back(judgeLeasedSettings(vf, inventory, bootId));
+    }
+  } catch (const Error& error) {
+    session.warn(withRemedy(error));
+  }
+}
+
 // A run with limits of its own says nothing about the mapping's: it neither replaces the last
 // verification nor ends a pending one.
 void keepIfStandard(Session& session, const DomainDescription& domain, const VerifyRequest& request,
@@ -272,6 +285,7 @@ VerifyReport verifyVm(Session& session, const DomainDescription& domain,
   const auto begin = std::filesystem::file_time_type::clock::now();
   VerifyReport report = request.peer ? verifyWithPeer(session, domain, request)
                                      : verifyAlone(session, domain, request);
+  judgeSettings(session, domain, report);
   explain(session, domain.uuid, report);
   report.domain = domain.uuid;
   report.domainName = domain.name;

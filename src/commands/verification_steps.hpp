@@ -5,6 +5,7 @@
 #include "verification.hpp"
 #include "vfpass/doctor/kernel_lines.hpp"
 #include "vfpass/finding.hpp"
+#include "vfpass/inventory.hpp"
 #include "vfpass/lease.hpp"
 #include "vfpass/verify/verify_nccl.hpp"
 
@@ -44,6 +45,11 @@ std::string reportTime();
 
 /// The mapping's `verify:` block; defaults without a mapping.
 VerifyPolicy verifyPolicyOf(Session& session, const DomainDescription& domain);
+
+/// `vf-settings`: whether MAC, VLAN and the other settings that the kernel reports for this VF of a
+/// running guest are those of its lease. A warning with each difference, for example after another
+/// program has set the VLAN; waived if the kernel does not show one of them. Pure.
+Finding judgeLeasedSettings(const Lease& vf, const Inventory& inventory, const std::string& bootId);
 
 /// Adds to each failed finding the last line of the host's kernel log about its devices: for an
 /// entry, `(kernel: ...)` with a line about its VF, that VF's PF or its whole function; for a

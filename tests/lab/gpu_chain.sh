@@ -1,6 +1,7 @@
 # A VF and a stand-in GPU (lab/gpu) that vfpass gives a guest, below one switch as on the host: libvirt starts it, the guest's driver has
-# the memory, verify finds GPU, BAR, distance and DMA-BUF export, and the unchanged probe fills, checks and exports.
-# covers: src/probe/gpu src/guest/verify src/topology src/plan/*place* lab/gpu
+# the memory, verify finds GPU, BAR, distance and DMA-BUF export, and the unchanged probe fills, checks and exports. Before that the host
+# itself is measured (verify --baseline). Then links of the chain are broken one by one, and verify names each (docs/verify.md).
+# covers: src/probe/gpu src/guest/verify src/topology src/plan/*place* src/commands/*baseline* src/commands/measure_pf.cpp lab/gpu
 # shellcheck shell=bash disable=SC2154
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh
@@ -10,14 +11,35 @@ source /vfpass/tests/lab/verify_common.sh
 
 export AGENT_TIMEOUT=500
 
-section "a guest with a VF and a GPU below one switch"
+section "the host itself"
 install_vfpass
 require "mlx5_core loads" load_mlx5
 # The first PF and the first GPU are on node 0, below one switch.
 pf=$(pf_address 0) gpu=$(lspci -D -d 10de: | head -n 1 | cut -d' ' -f1)
 make_vfs "$pf" 1
-ip link set dev "$(pf_netdev 0)" up
+netdev=$(pf_netdev 0)
+ip link set dev "$netdev" up
 start_libvirt
+# The figures of a verification in the guest are of the same messages.
+small='--bytes 64 --iterations 20000'
+require "mlx5_ib loads" modprobe mlx5_ib
+ip address add 10.99.0.200/24 dev "$netdev"
+state_of_pf() { cat "/sys/bus/pci/devices/$pf"/{sriov_numvfs,config} | cksum && ip -d link show dev "$netdev" | grep -v -e RX -e TX; }
+before=$(state_of_pf)
+# shellcheck disable=SC2086  # two options
+baseline() { vfpass verify --baseline "$@" $small; }
+expect "the PF is measured" baseline "$netdev" --json
+kept=/var/lib/vfpass/baselines/$pf.json
+expect_equal "writes and reads, with and without relaxed ordering" 4 "$(jq '.figures | length' "$kept")"
+expect_equal "every figure is more than nothing" true "$(jq '[.figures[].gigabits_per_second > 0] | all' "$kept")"
+expect_equal "the card's firmware is recorded" "$(cat /sys/class/infiniband/*/fw_ver | sort -u)" "$(jq -r .firmware "$kept")"
+expect_equal "nobody used the PF" 0 "$(jq '.users | length' "$kept")"
+expect_equal "nothing has changed" "$before" "$(state_of_pf)"
+expect_exit 5 "a GPU without a driver of the host is refused" baseline "$pf" "$gpu"
+expect_exit 2 "a VF is refused" baseline "$(vf_address 0 0)"
+ip address del 10.99.0.200/24 dev "$netdev"
+
+section "a guest with a VF and a GPU below one switch"
 define_guest train0 --gpu
 {
     printf 'version: 1\nvm: train0\ntopology: mirror\nvfs:\n'
@@ -31,7 +53,8 @@ expect "the guest's agent answers" wait_for_agent train0 900
 expect_contains "its RDMA device is up" uverbs0 rdma_up train0 10.99.0.1
 
 section "verify: every byte through the NIC to and from the GPU's memory"
-verify() { vfpass verify train0 --json --bytes 64 --iterations 20000 --no-tools --relaxed-ordering off 2>/tmp/verify.log; }
+# shellcheck disable=SC2086  # two options
+verify() { vfpass verify train0 --json $small --no-tools --relaxed-ordering off 2>/tmp/verify.log; }
 # all_data RESULT: each of the four paths of data has a finding, and all findings have this result.
 all_data() {
     expect_equal "each path of data: $1" "data-gpu $1, data-gpu-to-host $1, data-host $1, data-host-to-gpu $1" \
@@ -44,7 +67,13 @@ seen gpu-path passed DMA-BUF
 seen gpu-distance passed "PIX to GPU gpu0"
 all_data passed
 expect_contains "the card registered the GPU's memory" "via dma-buf" finding data-gpu seen
+seen pcie-packets passed MaxReadReq
+seen vf-settings passed "it does"
+expect_contains "the guest is compared with the host itself" "host write" finding baseline seen
+seen numa-placement warning "vCPUs not restricted to a node"
 jq -c '.findings[] | select(.key | startswith("data-")) | [.key, .result, .seen]' <<<"$document"
+
+pin_vcpus() { virsh --quiet vcpupin "$1" 0 0 --live; }
 
 section "the probe by itself"
 guest_shell train0 "/var/lib/vfpass-probe/vfpass-probe-* gpu-selftest --bytes 8M --rounds 1" >/tmp/said.json
@@ -62,6 +91,54 @@ jq -c '.findings[] | select(.result == "failed") | [.key, .seen, .remedy]' <<<"$
 expect "the host removes the poison" sh /vfpass/lab/connectx/control "$gpu" poison off
 document=$(verify)
 all_data passed
+
+section "links of the chain that are broken"
+# Each is restored; the last verification passes again.
+expect "the guest's GPU driver exports no DMA-BUF" guest_shell train0 'touch /run/stand-in-gpu-without-dma-buf'
+document=$(verify)
+seen gpu-path failed "the driver does not export DMA-BUF"
+expect "it exports DMA-BUF again" guest_shell train0 'rm /run/stand-in-gpu-without-dma-buf'
+
+expect "another program has set the VF's VLAN" ip link set dev "$netdev" vf 0 vlan 99
+expect "the PF's relaxed ordering is off" setpci -s "$pf" CAP_EXP+8.w=0000:0010
+expect "the guest's vCPUs are pinned" pin_vcpus train0
+document=$(verify)
+seen vf-settings warning "vlan is 99"
+seen pcie-packets warning "Relaxed Ordering off"
+expect_contains "pinned vCPUs are on a node" "vCPUs on node 0" finding numa-placement seen
+expect "attach sets the VLAN again, as the remedy says" vfpass attach train0
+setpci -s "$pf" CAP_EXP+8.w=0010:0010
+
+# An address for BAR2 that is a multiple of 1 TiB: there is none in the guest's window.
+# shellcheck disable=SC2016  # the guest's shell expands it
+guest_gpu=$(guest_shell train0 'for each in /sys/bus/pci/devices/*; do
+    [ "$(cat "$each/vendor")" != 0x10de ] || basename "$each"; done')
+# again ALIGNMENT: the guest's kernel looks for addresses of the GPU again.
+again() {
+    guest_shell train0 "echo '$1' >/sys/bus/pci/resource_alignment
+        echo 1 >/sys/bus/pci/devices/$guest_gpu/remove && echo 1 >/sys/bus/pci/rescan"
+}
+expect "the GPU's BARs do not fit into the guest's window" again "40@$guest_gpu"
+document=$(verify)
+seen gpu-bar failed "has no address"
+expect "they fit again" again ""
+document=$(verify)
+all_data passed
+seen vf-settings passed "it does"
+seen pcie-packets passed MaxReadReq
+
+section "a NIC far from the GPU"
+expect "the guest stops" virsh --quiet destroy train0
+expect "detach" vfpass detach train0
+far=$(lspci -D -d 10de: | tail -n 1 | cut -d' ' -f1)
+sed -i -e 's/^topology:.*/topology: flat/' -e "s/$gpu/$far/" "$vms/train0.yaml"
+expect "attach of the other GPU" vfpass attach train0
+expect "virsh start" virsh start train0
+expect "the guest's agent answers" wait_for_agent train0 900
+expect_contains "its RDMA device is up" uverbs0 rdma_up train0 10.99.0.1
+document=$(verify)
+seen gpu-distance warning "NCCL does not use GPUDirect"
+expect_contains "the remedy names the distance on the host" "apart on the host" finding gpu-distance remedy
 
 section "the devices go back"
 expect "the guest stops" virsh --quiet destroy train0

@@ -9,6 +9,10 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#define DMA_BUF_SUPPORTED 124
+/* With this file the driver is one that exports no DMA-BUF. */
+#define WITHOUT_DMA_BUF "/run/stand-in-gpu-without-dma-buf"
+
 Gpu gpus[MAX_GPUS];
 int gpu_count = -1;
 
@@ -152,13 +156,13 @@ PUBLIC int cuDeviceGetAttribute(int *value, int attribute, int device)
         { 116 /* GPU_DIRECT_RDMA_SUPPORTED */, 1 },
         { 117 /* GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS: HOST */, 1 },
         { 118 /* GPU_DIRECT_RDMA_WRITES_ORDERING: OWNER */, 100 },
-        { 124 /* DMA_BUF_SUPPORTED */, 1 },
+        { DMA_BUF_SUPPORTED, 1 },
     };
     int status = known(device);
 
     for (unsigned i = 0; status == SUCCESS && i < sizeof(attributes) / sizeof(*attributes); i++) {
         if (attributes[i].attribute == attribute) {
-            *value = attributes[i].value;
+            *value = attribute == DMA_BUF_SUPPORTED && access(WITHOUT_DMA_BUF, F_OK) == 0 ? 0 : attributes[i].value;
             return SUCCESS;
         }
     }

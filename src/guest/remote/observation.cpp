@@ -89,6 +89,7 @@ void fields(Archive& archive, PciePackets& packets) {
   archive("payload", packets.payload);
   archive("payload_supported", packets.payloadSupported);
   archive("read_request", packets.readRequest);
+  archive("relaxed_ordering", packets.relaxedOrdering);
 }
 
 template <typename Archive>

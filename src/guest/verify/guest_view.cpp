@@ -125,7 +125,7 @@ std::optional<PciePackets> readPackets(const JsonReader& json) {
   const auto supported = json["max_payload_supported"].numberOrNone<unsigned>(largest);
   const auto readRequest = json["max_read_request"].numberOrNone<unsigned>(largest);
   return payload && supported && readRequest
-             ? std::optional(PciePackets{*payload, *supported, *readRequest})
+             ? std::optional(PciePackets{*payload, *supported, *readRequest, true})
              : std::nullopt;
 }
 

@@ -178,6 +178,32 @@ Finding distanceFinding(const std::string& subject, const TestedGpu& gpu) {
           placeRemedy(gpu)};
 }
 
+// The links of the chain in the guest: the GPU's driver exports its memory, and the NIC's driver
+// registers it.
+Finding judgePath(const GuestView& view, const GuestView& own, bool complete) {
+  const bool exported = std::ranges::any_of(own.gpus, &GuestGpu::dmaBuf);
+  const std::string refusal = exported ? dmaBufRefusal(own) : "";
+  Finding finding{"gpu-path",       "", Outcome::passed, "DMA-BUF or nvidia_peermem",
+                  "nvidia_peermem", ""};
+  if (exported && refusal.empty()) {
+    finding.seen = "DMA-BUF";
+    return finding;
+  }
+  if (view.peerMemory) {
+    return finding;
+  }
+  finding.outcome = complete ? Outcome::failed : Outcome::warning;
+  finding.seen = "not supported: " +
+                 (exported ? "the GPU's driver exports DMA-BUF, but " + refusal
+                           : std::string("the driver does not export DMA-BUF")) +
+                 ", and nvidia_peermem is not loaded";
+  finding.remedy = exported ? "in the guest: use a kernel of 5.12 or later with "
+                              "CONFIG_INFINIBAND_ON_DEMAND_PAGING, or NVIDIA's OFED, so that the "
+                              "NIC's driver registers DMA-BUF; or modprobe nvidia_peermem"
+                            : gpuModulesRemedy(view);
+  return finding;
+}
+
 }  // namespace
 
 std::vector<Finding> judgeGpus(const GuestView& view, bool wanted, std::optional<NvlinkMode> nvlink,
@@ -221,17 +247,15 @@ std::vector<Finding> judgeGpus(const GuestView& view, bool wanted, std::optional
                         "see gpu-tested of each GPU"});
     return findings;
   }
-  const bool dmaBuf = std::ranges::any_of(own.gpus, &GuestGpu::dmaBuf);
-  if (!dmaBuf && !view.peerMemory) {
-    findings.push_back(
-        {"gpu-path", "", Outcome::failed, "DMA-BUF or nvidia_peermem",
-         "not supported: the driver does not export DMA-BUF, and nvidia_peermem is not loaded",
-         gpuModulesRemedy(view)});
-    return findings;
-  }
-  findings.push_back({"gpu-path", "", Outcome::passed, "DMA-BUF or nvidia_peermem",
-                      dmaBuf ? "DMA-BUF" : "nvidia_peermem", ""});
+  findings.push_back(judgePath(view, own, complete));
   return findings;
+}
+
+// A GPU that was not found may have a path that the others lack: those are tried all the same.
+bool isGpuUsable(const std::vector<Finding>& gpus) {
+  const Finding& last = gpus.back();
+  return last.outcome == Outcome::passed ||
+         (last.key == "gpu-path" && last.outcome == Outcome::warning);
 }
 
 std::vector<Finding> judgeGpuPlace(const std::string& subject, const GuestView& view,

@@ -62,24 +62,6 @@ std::string whyNoExport(const GuestView& view) {
              : "CUDA does not report support for any GPU";
 }
 
-// Empty: it works.
-std::string dmaBufProblem(const GuestView& view) {
-  if (std::ranges::none_of(view.gpus, &GuestGpu::dmaBuf)) {
-    return whyNoExport(view);
-  }
-  // One device that registers it is enough: a guest may have an older NIC, too.
-  const auto isHardware = [](const GuestRdmaDevice& each) { return each.parent.empty(); };
-  const bool works = std::ranges::any_of(view.rdmaDevices, [&](const GuestRdmaDevice& each) {
-    return isHardware(each) && each.dmaBuf != false;
-  });
-  const auto refusing = std::ranges::find_if(view.rdmaDevices, [&](const GuestRdmaDevice& each) {
-    return isHardware(each) && each.dmaBuf == false;
-  });
-  return works || refusing == view.rdmaDevices.end()
-             ? ""
-             : refusing->name + " does not register it: " + shortened(refusing->whyNoDmaBuf);
-}
-
 std::string peerMemoryProblem(const GuestView& view) {
   if (view.peerMemory) {
     return {};
@@ -98,6 +80,20 @@ std::string worksOr(const std::string& problem) {
 }
 
 }  // namespace
+
+std::string dmaBufRefusal(const GuestView& view) {
+  // One device that registers it is enough: a guest may have an older NIC, too.
+  const auto isHardware = [](const GuestRdmaDevice& each) { return each.parent.empty(); };
+  const bool works = std::ranges::any_of(view.rdmaDevices, [&](const GuestRdmaDevice& each) {
+    return isHardware(each) && each.dmaBuf != false;
+  });
+  const auto refusing = std::ranges::find_if(view.rdmaDevices, [&](const GuestRdmaDevice& each) {
+    return isHardware(each) && each.dmaBuf == false;
+  });
+  return works || refusing == view.rdmaDevices.end()
+             ? ""
+             : refusing->name + " does not register it: " + shortened(refusing->whyNoDmaBuf);
+}
 
 std::string gpuModulesRemedy(const GuestView& view) {
   const std::string open =
@@ -119,7 +115,8 @@ std::optional<Finding> judgeGpuModules(const GuestView& view) {
   if (view.nvidiaDriver.empty()) {
     return std::nullopt;
   }
-  const std::string dmaBuf = dmaBufProblem(view);
+  const bool exported = std::ranges::any_of(view.gpus, &GuestGpu::dmaBuf);
+  const std::string dmaBuf = exported ? dmaBufRefusal(view) : whyNoExport(view);
   const std::string peerMemory = peerMemoryProblem(view);
   const bool works = dmaBuf.empty() || peerMemory.empty();
   return Finding{

@@ -29,6 +29,10 @@ std::optional<Finding> judgeGpuBars(const GuestView& view, const std::vector<Lea
 /// `view` are those that count (viewOfLeased).
 std::optional<Finding> judgeGpuModules(const GuestView& view);
 
+/// Why the guest's NIC cannot register DMA-BUF memory although a GPU exports it, by the test that
+/// NCCL makes as well. Empty: one can, or it is unknown. `view` as for judgeGpuModules().
+std::string dmaBufRefusal(const GuestView& view);
+
 /// How to get one of the two to work.
 std::string gpuModulesRemedy(const GuestView& view);
 

@@ -50,10 +50,20 @@ std::string seenByGuest(const std::string& nic, const GuestView& view,
 
 std::string seenByHostOf(const HostPackets& packets) {
   return "PF: MaxReadReq " + std::to_string(packets.pf.readRequest) + ", " + payloadOf(packets.pf) +
-         " of " + std::to_string(packets.payloadPossible) + " possible";
+         " of " + std::to_string(packets.payloadPossible) + " possible" +
+         (packets.pf.relaxedOrdering ? "" : ", Relaxed Ordering off");
 }
 
-std::string remedyOf(const Lease& lease, const HostPackets& packets, bool smallReads) {
+// The kernel turns it off below root ports with an erratum, where it would cost speed or corrupt
+// data (pci_configure_relaxed_ordering() in drivers/pci/probe.c).
+std::string orderingRemedy(const Lease& lease) {
+  return "on the host: turn Relaxed Ordering on in the firmware's settings, or, unless dmesg says "
+         "that the Root Port does not support it, after each boot: setpci -s " +
+         toString(lease.pf) + " CAP_EXP+8.w=0010:0010";
+}
+
+std::string remedyOf(const Lease& lease, const HostPackets& packets, bool smallReads,
+                     bool strictOrder) {
   std::vector<std::string> steps;
   if (smallReads) {
     steps.push_back("on the host, after each boot: setpci -s " + toString(lease.pf) +
@@ -63,6 +73,9 @@ std::string remedyOf(const Lease& lease, const HostPackets& packets, bool smallR
     steps.emplace_back(
         "set the maximum payload of PCI Express to Auto or to its largest value in the host's "
         "firmware, or boot the host with pci=pcie_bus_safe");
+  }
+  if (strictOrder) {
+    steps.push_back(orderingRemedy(lease));
   }
   return join(steps, "; ");
 }
@@ -74,7 +87,8 @@ std::optional<Finding> judgePackets(const Lease& lease, const std::string& nic,
                                     const std::vector<LeasedGpu>& gpus) {
   const std::string guest = seenByGuest(nic, view, gpus);
   const std::string expected =
-      "the PF's MaxReadReq is at least 512 and its MaxPayload the largest possible";
+      "the PF's MaxReadReq is at least 512, its MaxPayload the largest possible, and its Relaxed "
+      "Ordering on";
   if (!host.packets) {
     return guest.empty() ? std::nullopt
                          : std::optional(Finding{"pcie-packets", lease.entry, Outcome::waived,
@@ -82,7 +96,8 @@ std::optional<Finding> judgePackets(const Lease& lease, const std::string& nic,
   }
   const HostPackets& packets = *host.packets;
   const bool smallReads = host.vendor == mellanox && packets.pf.readRequest < usualReadRequest;
-  const std::string remedy = remedyOf(lease, packets, smallReads);
+  const bool strictOrder = host.vendor == mellanox && !packets.pf.relaxedOrdering;
+  const std::string remedy = remedyOf(lease, packets, smallReads, strictOrder);
   return seenByHost({"pcie-packets", lease.entry,
                      remedy.empty() ? Outcome::passed : Outcome::warning, expected,
                      seenByHostOf(packets) + (guest.empty() ? "" : "; " + guest), remedy});

@@ -266,7 +266,7 @@ class Verification {
     // What all VFs have in common: usable GPU memory, and the guest's own tools.
     const auto gpus = testsGpus_ ? judgeGpus(view, true, plan_.nvlink, plan_.leases, plan_.gpus)
                                  : std::vector{gpusNotTested(plan_.gpuTest, view)};
-    const bool gpuUsable = testsGpus_ && gpus.back().outcome == Outcome::passed;
+    const bool gpuUsable = testsGpus_ && isGpuUsable(gpus);
     layer_.enter("perftest", "the guest can be searched for its own tools");
     const auto tools = plan_.tools ? findTools(agent_) : std::set<std::string>{};
     const GuestUnderTest tested{plan_,     view,  guest_.probe,

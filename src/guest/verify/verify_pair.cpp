@@ -78,7 +78,7 @@ class Party {
     const auto findings =
         tests ? judgeGpus(reached_.view, true, guest_.nvlink, guest_.leases, guest_.gpus)
               : std::vector{gpusNotTested(test, reached_.view)};
-    gpuUsable_ = tests && findings.back().outcome == Outcome::passed;
+    gpuUsable_ = tests && isGpuUsable(findings);
     addAll(findings);
   }
 

@@ -94,10 +94,10 @@ TEST(ExtendedSpace, IsLongerThanWhatAConventionalDeviceHas) {
 
 TEST(FindPciePackets, ReadsSizesInBytes) {
   std::string config = configWith({0x01, pciExpress});
-  EXPECT_EQ(findPciePackets(config), (PciePackets{128, 128, 128}));
+  EXPECT_EQ(findPciePackets(config), (PciePackets{128, 128, 128, false}));
   put(config, 0x48 + 4, 0x0002);
   put(config, 0x48 + 8, 0x5930);
-  EXPECT_EQ(findPciePackets(config), (PciePackets{256, 512, 4096}));
+  EXPECT_EQ(findPciePackets(config), (PciePackets{256, 512, 4096, true}));
   put(config, 0x48 + 8, 0x7930);
   EXPECT_EQ(findPciePackets(config), std::nullopt) << "a reserved size";
   EXPECT_EQ(findPciePackets(configWith({0x01})), std::nullopt);

@@ -177,7 +177,7 @@ class PacketsOfTest : public testing::Test {
 TEST_F(PacketsOfTest, PayloadIsWhatAllBelowTheRootPortSupport) {
   EXPECT_FALSE(read());
   config(1, 2, "\x20\x59");
-  EXPECT_EQ(read()->pf, (PciePackets{256, 512, 4096}));
+  EXPECT_EQ(read()->pf, (PciePackets{256, 512, 4096, false}));
   EXPECT_EQ(read()->payloadPossible, 512U);
   config(3, 0, "\0\0");
   EXPECT_EQ(read()->payloadPossible, 512U) << "elsewhere";

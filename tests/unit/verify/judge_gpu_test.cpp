@@ -182,6 +182,46 @@ TEST(JudgeGpuTest, PathOfOtherGpusIsNotThatOfLeasedOnes) {
   EXPECT_FALSE(findings.back().remedy.empty());
 }
 
+std::string rdma(const char* supported) {
+  return R"("rdma": {"devices": [{"name": "mlx5_0", "pci": "0000:01:00.0", "dma_buf": )" +
+         std::string(R"({"supported": )") + supported +
+         R"(, "detail": "Operation not supported"}}]}, )";
+}
+
+GuestView gpuBeside(const std::string& nic, const char* peerMemory = "false") {
+  return readGuestView(Json::parse(
+      "{" + nic + R"("gpus": {"libcuda": {"found": true}, "nvidia_peermem": {"loaded": )" +
+      peerMemory + R"(}, "devices": [)" + device(0, 1) + "]}}"));
+}
+
+TEST(JudgeGpuTest, NicThatDoesNotRegisterDmaBufIsNamed) {
+  EXPECT_EQ(judgeGpus(gpuBeside(rdma("true")), true).back().outcome, Outcome::passed);
+  EXPECT_EQ(judgeGpus(gpuBeside(rdma("null")), true).back().outcome, Outcome::passed) << "unknown";
+  const auto refused = judgeGpus(gpuBeside(rdma("false")), true);
+  EXPECT_EQ(refused.back().key, "gpu-path");
+  EXPECT_EQ(refused.back().outcome, Outcome::failed);
+  EXPECT_THAT(refused.back().seen, HasSubstr("mlx5_0 does not register it: Operation not supp"));
+  EXPECT_THAT(refused.back().remedy, HasSubstr("CONFIG_INFINIBAND_ON_DEMAND_PAGING"));
+  EXPECT_FALSE(isGpuUsable(refused));
+  const auto peer = judgeGpus(gpuBeside(rdma("false"), "true"), true);
+  EXPECT_EQ(peer.back().outcome, Outcome::passed);
+  EXPECT_EQ(peer.back().seen, "nvidia_peermem");
+}
+
+TEST(JudgeGpuTest, GpusWithoutPathDoNotStopTestsIfAnotherIsMissing) {
+  const std::string without = R"({"index": 0, "name": "Card", "pci": "0000:05:00.0",
+    "dma_buf_supported": 0, "gpudirect_rdma_supported": 1})";
+  const LeasedGpu found = leasedBelow("0000:00:02.0");
+  const LeasedGpu missing = leasedBelow("0000:00:03.0");
+  const auto all = judgeGpus(placedGpus(without), true, {}, {}, {found});
+  EXPECT_EQ(all.back().outcome, Outcome::failed);
+  EXPECT_FALSE(isGpuUsable(all));
+  const auto some = judgeGpus(placedGpus(without), true, {}, {}, {found, missing});
+  EXPECT_EQ(some.back().key, "gpu-path");
+  EXPECT_EQ(some.back().outcome, Outcome::warning);
+  EXPECT_TRUE(isGpuUsable(some));
+}
+
 TEST(JudgeGpuTest, WarnsAboutMig) {
   const auto instance =
       judgeGpus(gpus(device(0, 1, R"(, "mig": {"enabled": true, "instances": 2})")), true);

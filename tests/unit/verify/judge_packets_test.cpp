@@ -69,6 +69,22 @@ TEST(JudgePacketsTest, PayloadIsComparedWithWhatAllSupport) {
   EXPECT_EQ(judged(4096, 256, 256).outcome, Outcome::passed);
 }
 
+TEST(JudgePacketsTest, RelaxedOrderingThatIsOffIsWarning) {
+  Lease lease;
+  lease.entry = "rail0";
+  lease.pf = *parsePciAddress("0000:3b:00.0");
+  HostSide host;
+  host.vendor = 0x15b3;
+  host.packets = HostPackets{{512, 512, 4096, false}, 512};
+  const auto found = judgePackets(lease, "0000:01:00.0", guest(), host, gpus);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->outcome, Outcome::warning);
+  EXPECT_THAT(found->seen, HasSubstr("Relaxed Ordering off"));
+  EXPECT_THAT(found->remedy, HasSubstr("setpci -s 0000:3b:00.0 CAP_EXP+8.w=0010:0010"));
+  host.vendor = 0x8086;
+  EXPECT_EQ(judgePackets(lease, "0000:01:00.0", guest(), host, gpus)->outcome, Outcome::passed);
+}
+
 TEST(JudgePacketsTest, UnknownHasNotPassed) {
   const Lease lease;
   EXPECT_EQ(judgePackets(lease, "0000:01:00.0", guest(), {}, gpus)->outcome, Outcome::waived);

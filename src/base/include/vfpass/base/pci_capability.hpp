@@ -27,11 +27,12 @@ std::optional<std::size_t> findCapability(std::string_view config, std::uint8_t 
 /// The same for an extended capability, whose list is in the extended space.
 std::optional<std::size_t> findExtendedCapability(std::string_view config, std::uint16_t id);
 
-/// Sizes of a function's packets in its PCI Express capability, in bytes.
+/// Properties of a function's packets in its PCI Express capability, sizes in bytes.
 struct PciePackets {
   unsigned payload = 0;           ///< MaxPayload, as set
   unsigned payloadSupported = 0;  ///< the largest that the function supports
   unsigned readRequest = 0;       ///< MaxReadReq, as set; reserved in a VF, which uses its PF's
+  bool relaxedOrdering = true;    ///< may be requested; reserved in a VF, which uses its PF's
 
   auto operator<=>(const PciePackets&) const = default;
 };
