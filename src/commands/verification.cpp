@@ -10,6 +10,7 @@
 #include "guest_devices.hpp"
 #include "host_observer.hpp"
 #include "pf_baseline.hpp"
+#include "rdma_counters.hpp"
 #include "subject.hpp"
 #include "verification_steps.hpp"
 #include "vfpass/base/scope_guard.hpp"
@@ -76,7 +77,9 @@ VerifyReport verifyAlone(Session& session, const DomainDescription& domain,
   plan.placement = host.placement();
   verify::VerifyWatch watch = watchOf(session);
   watch.host = [&](const Lease& lease) { return host.of(lease); };
+  const RdmaCounters rdma(session, plan.leases);
   VerifyReport report = verifyGuest(agent, probe, plan, watch);
+  rdma.judge(report);
   compareWithBaselines(session, domain, plan.leases, report);
   const verify::PairGuest guest{agent,         domain.name, plan.leases, watch.host,
                                 watch.traffic, plan.nvlink, plan.gpus};
