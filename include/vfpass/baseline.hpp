@@ -23,8 +23,11 @@ struct Baseline {
   /// What bandwidth depends on, by the name of a factor (`pcie-link`, `cpuidle-governor`), as it
   /// was during the measurement. What is not observable is missing.
   std::map<std::string, std::string> settings;
-  /// Who used the PF or its VFs meanwhile, which lowers the figures; empty: nobody.
+  /// Who used the card (its PFs and their VFs, which share its PCI Express link) before, during or
+  /// after the measurement, which lowers the figures; empty: nobody who could be seen.
   std::vector<std::string> users;
+  /// Why there may be other users; empty: all could be seen.
+  std::vector<std::string> unseenUsers;
   std::vector<Figure> figures;  ///< Figure::gpu: the GPU's address on the host
 };
 

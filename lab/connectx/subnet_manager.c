@@ -100,10 +100,14 @@ bool subnet_list_order(Port *port, char **words)
         g_array_set_size(port->members, 0);
         port->listed = !strcmp(rule, "none");
     } else if (*rule && *rule != '#') {
-        port->listed = true;
+        guint kept = port->listed ? port->members->len : 0;
+
+        g_array_set_size(port->members, kept);
         if (!read_rule(port, rule)) {
+            g_array_set_size(port->members, kept);  /* a refused rule changes nothing */
             return false;
         }
+        port->listed = true;
     }
     port_link_changed(port);
     return true;

@@ -2,10 +2,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
+#include "baseline_users.hpp"
 #include "pf_baseline.hpp"
 #include "verification_steps.hpp"
 #include "vfpass/base/bounded_read.hpp"
@@ -16,10 +18,13 @@
 #include "vfpass/inventory/read_inventory.hpp"
 #include "vfpass/report/baseline_report.hpp"
 #include "vfpass/state/baselines.hpp"
+#include "vfpass/state/locks.hpp"
 #include "vfpass/verify/measure_baseline.hpp"
 
 namespace vfpass::commands {
 namespace {
+
+using Clock = std::chrono::steady_clock;
 
 // Devices of this host, by PCI address, netdev or RDMA device.
 std::size_t namedFunction(const Topology& host, const std::string& name) {
@@ -68,27 +73,20 @@ const Device& requireFreeGpu(Session& session, const Topology& host, std::size_t
   return gpu;
 }
 
-// Guests and programs that use the PF's link as well.
-std::vector<std::string> usersOf(Session& session, const Topology& host, const Device& pf) {
-  constexpr std::size_t most = 16;
-  std::vector<PciAddress> functions{pf.address};
-  for (const Device& each : host.functions) {
-    if (each.physicalFunction == pf.address) {
-      functions.push_back(each.address);
+std::chrono::milliseconds leftUntil(Clock::time_point end) {
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now());
+  return std::max(left, std::chrono::milliseconds(0));
+}
+
+// VFs are looked up each time: another command may create some on another port meanwhile.
+std::vector<Holder> holdersOfCard(Session& session, const std::vector<PciAddress>& card) {
+  std::vector<PciAddress> functions = card;
+  for (const PciAddress& pf : card) {
+    for (const auto& [index, vf] : session.kernel().vfAddresses(pf)) {
+      functions.push_back(vf);
     }
   }
-  std::vector<std::string> users;
-  try {
-    for (const Holder& holder : session.kernel().findHolders(functions)) {
-      const bool moves = holder.kind == HolderKind::vfio || holder.kind == HolderKind::rdma;
-      if (moves && users.size() < most) {
-        users.push_back(toString(holder.device) + ": " + holder.description);
-      }
-    }
-  } catch (const Error& error) {
-    session.warn(error.what());
-  }
-  return users;
+  return session.kernel().findHolders(functions);
 }
 
 // The measurement of the host itself is that of the PF's node. Only this process and the probe.
@@ -124,15 +122,27 @@ nlohmann::json probeReport(const std::string& output) {
   }
 }
 
-verify::RunHostProbe probeOnHost(Session& session, const std::string& probe) {
-  return [&session, probe](const std::vector<std::string>& arguments) {
+[[noreturn]] void throwNoReport(const std::string& program, const BaselineRequest& request,
+                                Clock::time_point end) {
+  if (leftUntil(end).count() == 0) {
+    throw Error(
+        "--baseline: not finished within " + std::to_string(request.timeout.count()) + " seconds",
+        "specify more with --timeout", ExitCode::unverified);
+  }
+  throw Error(printable(program) + ": cannot be run, or does not finish",
+              "check with --probe that the program exists", ExitCode::unverified);
+}
+
+verify::RunHostProbe probeOnHost(Session& session, const BaselineRequest& request,
+                                 Clock::time_point end) {
+  return [&session, &request, end](const std::vector<std::string>& arguments) {
     session.progress().tick();
-    std::vector<std::string> command{std::filesystem::absolute(probe).string()};
+    std::vector<std::string> command{std::filesystem::absolute(request.probe).string()};
     command.insert(command.end(), arguments.begin(), arguments.end());
-    const auto output = host::programOutput(command, deadlines::verify);
+    const auto left = leftUntil(end);
+    const auto output = left.count() > 0 ? host::programOutput(command, left) : std::nullopt;
     if (!output) {
-      throw Error(printable(command.front()) + ": cannot be run, or does not finish",
-                  "check with --probe that the program exists", ExitCode::unverified);
+      throwNoReport(command.front(), request, end);
     }
     return probeReport(*output);
   };
@@ -170,32 +180,52 @@ void keepBaseline(Session& session, const Baseline& baseline) {
   state::keepBaseline(session.options().stateDirectory, baseline.pf, text.str());
 }
 
+// Under the PF's lock, so that no other command of vfpass changes the PF or its VFs meanwhile.
+Baseline measureLocked(Session& session, const BaselineRequest& request, const PciAddress& address,
+                       Clock::time_point end) {
+  const host::Root root = session.root();
+  const Topology host = inventory::readTopology(root);
+  const std::size_t function = namedFunction(host, toString(address));
+  verify::BaselinePlan plan{address, std::nullopt, request.messageBytes, request.iterations,
+                            request.timeout};
+  if (request.devices.size() > 1) {
+    plan.gpu = requireFreeGpu(session, host, namedFunction(host, request.devices[1])).address;
+    requireGpuModules(root, *plan.gpu);
+  }
+  runOnNodeOf(host, host.functions[function]);
+  Baseline baseline = identityOf(root, host, function);
+  const auto card = functionsOfCard(host, address);
+  const auto lookForUsers = [&] {
+    addUsers([&] { return holdersOfCard(session, card); }, baseline);
+  };
+  // No probe runs when a part begins: it would be a user as well.
+  baseline.figures = verify::measureBaseline(probeOnHost(session, request, end), plan,
+                                             [&](const std::string& part) {
+                                               session.progress().show(part);
+                                               lookForUsers();
+                                             });
+  lookForUsers();
+  baseline.time = reportTime();
+  return baseline;
+}
+
 }  // namespace
 
 ExitCode measurePf(Session& session, const BaselineRequest& request) {
   session.requireChangesPossible("verify --baseline");
-  const host::Root root = session.root();
-  const Topology host = inventory::readTopology(root);
-  const std::size_t function = namedFunction(host, request.devices.front());
-  const Device& pf = requirePf(host, function);
-  verify::BaselinePlan plan{pf.address, std::nullopt, request.messageBytes, request.iterations};
-  if (request.devices.size() > 1) {
-    plan.gpu = requireFreeGpu(session, host, namedFunction(host, request.devices[1])).address;
-  }
+  const auto end = Clock::now() + request.timeout;
+  const Topology host = inventory::readTopology(session.root(), host::Serials::skip);
+  const PciAddress pf = requirePf(host, namedFunction(host, request.devices.front())).address;
   session.operations().begin(events::Operation::verify);
-  session.operations().addPf(pf.address);
+  session.operations().addPf(pf);
   const ScopeGuard clearLine([&session] { session.progress().clear(); });
-  runOnNodeOf(host, pf);
-  Baseline baseline = identityOf(root, host, function);
-  baseline.users = usersOf(session, host, pf);
-  baseline.figures = verify::measureBaseline(
-      probeOnHost(session, request.probe), plan,
-      [&session](const std::string& part) { session.progress().show(part); });
-  baseline.time = reportTime();
+  const auto locks = state::lockPfs(session.options().runDirectory, {pf},
+                                    std::min(deadlines::lock, leftUntil(end)));
+  const Baseline baseline = measureLocked(session, request, pf, end);
   keepBaseline(session, baseline);
   session.progress().clear();
   report::writeBaseline(session.out(), baseline, session.style());
-  session.operations().done("baseline of PF " + toString(pf.address));
+  session.operations().done("baseline of PF " + toString(pf));
   return ExitCode::done;
 }
 

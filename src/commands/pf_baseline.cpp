@@ -138,6 +138,18 @@ std::map<std::string, std::string> bandwidthSettings(const host::Root& root, con
   return settings;
 }
 
+void requireGpuModules(const host::Root& root, const PciAddress& gpu) {
+  for (const char* module : {"nvidia", "nvidia_uvm"}) {
+    if (!root.exists(std::string("sys/module/") + module)) {
+      throw Error("GPU " + toString(gpu) + ": the module " + module +
+                      " is not loaded on this host, and CUDA would load it",
+                  std::string("run `modprobe ") + module +
+                      "` if the host may use its GPUs, or measure the PF without the GPU",
+                  ExitCode::refused);
+    }
+  }
+}
+
 std::vector<BaselineFactor> slowedByDomain(std::string_view liveXml) {
   const DomainFacts facts = domain::readDomainFacts(liveXml);
   const DomainFacts placed = domain::readPlacement(liveXml);

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "command_session.hpp"
+#include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/hypervisor.hpp"
 #include "vfpass/lease.hpp"
 #include "vfpass/topology.hpp"
@@ -30,10 +32,15 @@ struct BaselineRequest {
   std::string probe;                 ///< the probe program on this host
   std::uint64_t messageBytes = 0;
   std::uint64_t iterations = 0;
+  std::chrono::seconds timeout = deadlines::verify;  ///< of the whole command
 };
 
+/// Throws (refused) unless NVIDIA's modules are loaded: CUDA would load them, which binds them to
+/// GPUs without a driver. Only reads.
+void requireGpuModules(const host::Root& root, const PciAddress& gpu);
+
 /// Measures a PF on this host with vfpass-probe, and keeps the result. Changes no setting. Refuses
-/// a GPU that a guest has.
+/// a GPU that a guest has. Holds the PF's lock for the whole measurement, as attach does.
 ExitCode measurePf(Session& session, const BaselineRequest& request);
 
 /// The VFs of a running domain beside the kept baselines of their PFs. `session` must outlive the

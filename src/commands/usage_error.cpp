@@ -102,7 +102,27 @@ std::optional<Error> missingArgument(const CLI::App& command) {
                   lookAtHelp(command));
 }
 
-bool isOption(const std::string& word) { return word.size() > 1 && word.front() == '-'; }
+// `--` only ends the options.
+bool isWord(const std::string& word) { return word != "--"; }
+
+bool isOption(const std::string& word) {
+  return isWord(word) && word.size() > 1 && word.front() == '-';
+}
+
+std::optional<std::string> firstOf(const std::vector<std::string>& words,
+                                   bool (*wanted)(const std::string&)) {
+  const auto end = std::ranges::find(words, "--");
+  const auto found = std::find_if(words.begin(), wanted == isOption ? end : words.end(), wanted);
+  return found == words.end() || (wanted == isOption && found == end) ? std::nullopt
+                                                                      : std::optional(*found);
+}
+
+// A value that an option or argument does not accept, or lacks.
+bool isAboutValue(const CLI::ParseError& error) {
+  return dynamic_cast<const CLI::ValidationError*>(&error) != nullptr ||
+         dynamic_cast<const CLI::ConversionError*>(&error) != nullptr ||
+         dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr;
+}
 
 }  // namespace
 
@@ -125,18 +145,26 @@ Error unknownCommand(const CLI::App& above, const std::string& word) {
 
 Error usageError(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App& command = selectedCommand(app);
-  const std::vector<std::string> words = app.remaining(true);
-  const auto option = std::ranges::find_if(words, isOption);
-  if (option != words.end()) {
-    return unknownOption(command, optionName(*option));
+  if (isAboutValue(error)) {
+    return badUsage("`" + commandPath(command) + "`: " + printable(error.what()),
+                    lookAtHelp(command));
   }
-  const bool isGroup = !namesOfCommands(command).empty();
-  if (isGroup) {
-    return words.empty() ? missingCommand(command) : unknownCommand(command, words.front());
+  if (const auto word = firstOf(app.remaining(true), isOption)) {
+    return unknownOption(command, optionName(*word));
   }
-  if (!words.empty()) {
+  // Words before the command, and those of a group without one.
+  for (const CLI::App* each : {&app, &command}) {
+    const auto word = firstOf(each->remaining(false), isWord);
+    if (word && !namesOfCommands(*each).empty()) {
+      return unknownCommand(*each, *word);
+    }
+  }
+  if (!namesOfCommands(command).empty()) {
+    return missingCommand(command);
+  }
+  if (const auto word = firstOf(app.remaining(true), isWord)) {
     return badUsage(
-        "unexpected argument " + printable(words.front()) + " of `" + commandPath(command) + "`",
+        "unexpected argument " + printable(*word) + " of `" + commandPath(command) + "`",
         lookAtHelp(command));
   }
   if (auto missing = missingArgument(command)) {

@@ -1,7 +1,10 @@
+#include <algorithm>
+#include <array>
 #include <filesystem>
 #include <optional>
 #include <ostream>
 #include <sstream>
+#include <string_view>
 #include <utility>
 
 #include "commands.hpp"
@@ -24,9 +27,10 @@ namespace {
 
 struct VerifyOptions {
   std::string vm;
-  std::vector<std::string> peer;      ///< VM, or URI and VM, of each
-  std::vector<std::string> baseline;  ///< PF, and maybe a GPU
-  std::string probe;                  ///< empty: the one that belongs to this vfpass
+  std::vector<std::string> peer;           ///< VM, or URI and VM, of each
+  std::vector<std::string> baseline;       ///< PF, and maybe a GPU
+  std::vector<std::string> notOfBaseline;  ///< specified words without a meaning for --baseline
+  std::string probe;                       ///< empty: the one that belongs to this vfpass
   std::string folder = agent::probeFolder;
   std::string minimumBandwidth;
   std::string inject;
@@ -194,13 +198,17 @@ ExitCode verifyPending(Session& session, const VerifyOptions& options,
 
 // Not with a VM: a baseline is that of the host itself.
 ExitCode measureBaselineOf(Session& session, const VerifyOptions& options) {
-  if (!options.vm.empty() || !options.peer.empty() || options.pending) {
-    throw Error("--baseline: measures the host itself, without a VM",
-                "omit the VM, --peer and --pending: `vfpass verify --baseline PF [GPU]`",
+  if (!options.notOfBaseline.empty()) {
+    throw Error("--baseline: not possible with " + join(options.notOfBaseline, ", "),
+                "measure the host itself without: `vfpass verify --baseline PF [GPU]`",
                 ExitCode::badInput);
   }
-  return measurePf(session, {options.baseline, requestOf(options).probe, options.messageBytes,
-                             options.iterations});
+  commands::BaselineRequest request{options.baseline, requestOf(options).probe,
+                                    options.messageBytes, options.iterations};
+  if (options.timeoutSeconds) {
+    request.timeout = std::chrono::seconds(*options.timeoutSeconds);
+  }
+  return measurePf(session, request);
 }
 
 ExitCode verify(Session& session, VerifyOptions options) {
@@ -277,6 +285,25 @@ void addBaselineOption(CLI::App& command, VerifyOptions& options) {
                   "before attach: later verifications compare the VF with it")
       ->expected(1, 2)
       ->type_name("PF [GPU]");
+}
+
+// All but those that measurePf() takes: a new option has no meaning for it until it is listed here.
+std::vector<std::string> notOfBaseline(const CLI::App& command) {
+  constexpr std::array<std::string_view, 5> possible{"baseline", "bytes", "iterations", "probe",
+                                                     "timeout"};
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->count() == 0) {
+      continue;
+    }
+    const auto& longNames = option->get_lnames();  // get_name() has none of hidden options
+    if (longNames.empty()) {
+      names.emplace_back("a VM");
+    } else if (std::ranges::find(possible, longNames.front()) == possible.end()) {
+      names.push_back("--" + longNames.front());
+    }
+  }
+  return names;
 }
 
 void addRunOptions(CLI::App& command, VerifyOptions& options) {
@@ -356,7 +383,8 @@ void addVerify(CLI::App& app, Runner& runner) {
   addBaselineOption(*command, *options);
   addRunOptions(*command, *options);
   addDeveloperOptions(*command, *options);
-  command->callback([&runner, options] {
+  command->callback([&runner, options, command] {
+    options->notOfBaseline = notOfBaseline(*command);
     runner = [options](Session& session) { return verify(session, *options); };
   });
 }

@@ -155,27 +155,36 @@ agent::Agent agentOf(Session& session, Hypervisor& hypervisor, const DomainDescr
   return {hypervisor, domain.uuid, domain.name, timeout, checkpointOf(session)};
 }
 
-/// A VM of this or another host that takes part only in NCCL.
+// The agents of the first two VMs are waited for first, then those of the further peers.
+std::chrono::seconds longestWait(const VerifyRequest& request) {
+  return static_cast<std::chrono::seconds::rep>(2 + request.furtherPeers.size()) * request.wait;
+}
+
+/// A VM of this or another host that takes part only in NCCL. Its agent runs programs only after
+/// startAgent(): the time limit of an agent begins when it is made.
 class FurtherPeer {
  public:
   FurtherPeer(Session& session, const PeerPlace& place, const VerifyRequest& request,
               std::chrono::seconds timeout) {
     if (place.isRemote()) {
-      remote_.emplace(session, place, Deadline(timeout), Deadline(timeout + 2 * request.wait));
+      remote_.emplace(session, place, Deadline(timeout), Deadline(timeout + longestWait(request)));
       domain_ = remote_->domain();
     } else {
       domain_ = runningGuest(session, place.vm, "verify");
       local_.emplace(session, domain_);
       leases_ = runningVfs(session, domain_);
     }
-    Hypervisor& hypervisor = remote_ ? remote_->hypervisor() : session.hypervisor();
-    waitForAgent(session, hypervisor, domain_, request.wait);
-    agent_.emplace(agentOf(session, hypervisor, domain_, timeout));
+    hypervisor_ = remote_ ? &remote_->hypervisor() : &session.hypervisor();
+    waitForAgent(session, *hypervisor_, domain_, request.wait);
   }
   FurtherPeer(const FurtherPeer&) = delete;
   FurtherPeer& operator=(const FurtherPeer&) = delete;
 
   [[nodiscard]] const DomainDescription& domain() const { return domain_; }
+  void startAgent(Session& session, std::chrono::seconds timeout) {
+    agent_.emplace(agentOf(session, *hypervisor_, domain_, timeout));
+  }
+  /// Only after startAgent().
   [[nodiscard]] verify::PairGuest guest() {
     return remote_ ? remote_->guest(*agent_) : local_->guest(*agent_, leases_);
   }
@@ -185,10 +194,12 @@ class FurtherPeer {
   std::optional<RemotePeer> remote_;
   std::optional<LocalPeer> local_;
   std::vector<Lease> leases_;
+  Hypervisor* hypervisor_ = nullptr;
   std::optional<agent::Agent> agent_;
 };
 
-/// Opens them before the verification, so that a name that does not exist is found at once.
+/// Opens them and waits for their agents before the verification, so that a name that does not
+/// exist is found at once and waiting takes nothing from the time limit of any agent.
 class FurtherPeers {
  public:
   FurtherPeers(Session& session, const VerifyRequest& request, std::chrono::seconds timeout,
@@ -208,6 +219,11 @@ class FurtherPeers {
 
   /// For the report: `, host3:VM3`; empty without further peers.
   [[nodiscard]] const std::string& text() const { return text_; }
+  void startAgents(Session& session, std::chrono::seconds timeout) const {
+    for (const auto& each : peers_) {
+      each->startAgent(session, timeout);
+    }
+  }
   void addTo(std::vector<verify::PairGuest>& guests) const {
     for (const auto& each : peers_) {
       guests.push_back(each->guest());
@@ -228,9 +244,10 @@ VerifyReport verifyWithLocal(Session& session, const DomainDescription& domain,
   waitForAgent(session, session.hypervisor(), domain, request.wait);
   waitForAgent(session, session.hypervisor(), peer, request.wait);
   const auto timeout = timeoutOf(request, plan);
+  const FurtherPeers further(session, request, timeout, {domain.uuid, peer.uuid});
   agent::Agent near = agentOf(session, session.hypervisor(), domain, timeout);
   agent::Agent far = agentOf(session, session.hypervisor(), peer, timeout);
-  const FurtherPeers further(session, request, timeout, {domain.uuid, peer.uuid});
+  further.startAgents(session, timeout);
   const LocalPeer nearSide(session, domain);
   const LocalPeer farSide(session, peer);
   std::vector<verify::PairGuest> guests{nearSide.guest(near, plan.leases),
@@ -248,14 +265,15 @@ VerifyReport verifyWithRemote(Session& session, const DomainDescription& domain,
   const auto probe = agent::readProbeFile(request.probe);
   const Deadline whole(timeoutOf(request, plan));  // waiting for the agents does not count
   const RemotePeer peer(session, *request.peer, whole,
-                        Deadline(timeoutOf(request, plan) + 2 * request.wait));
+                        Deadline(timeoutOf(request, plan) + longestWait(request)));
   const auto timeout = std::chrono::floor<std::chrono::seconds>(whole.left());
   requireAnotherVm(peer.domain(), domain);
   waitForAgent(session, session.hypervisor(), domain, request.wait);
   waitForAgent(session, peer.hypervisor(), peer.domain(), request.wait);
+  const FurtherPeers further(session, request, timeout, {domain.uuid, peer.domain().uuid});
   agent::Agent near = agentOf(session, session.hypervisor(), domain, timeout);
   agent::Agent far = agentOf(session, peer.hypervisor(), peer.domain(), timeout);
-  const FurtherPeers further(session, request, timeout, {domain.uuid, peer.domain().uuid});
+  further.startAgents(session, timeout);
   const LocalPeer nearSide(session, domain);
   std::vector<verify::PairGuest> guests{nearSide.guest(near, plan.leases), peer.guest(far)};
   VerifyReport report = verifyPair(guests[0], guests[1], probe, plan, watchOf(session));

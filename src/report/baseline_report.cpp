@@ -37,6 +37,7 @@ void writeBaselineJson(std::ostream& out, const Baseline& baseline) {
   }
   document["settings"] = settings;
   document["users"] = baseline.users;
+  document["unseen_users"] = baseline.unseenUsers;
   document["figures"] = listJson(baseline.figures, baselineFigureJson);
   writeDocument(out, document);
 }
@@ -47,6 +48,9 @@ void writeBaselineText(std::ostream& out, const Baseline& baseline, const Style&
       << '\n';
   for (const std::string& user : baseline.users) {
     out << "  warning: used meanwhile, which lowers the figures: " << printable(user) << '\n';
+  }
+  for (const std::string& reason : baseline.unseenUsers) {
+    out << "  warning: not known whether it was used meanwhile: " << printable(reason) << '\n';
   }
   Table figures({"OPERATION", "MEMORY", "MESSAGE", "GBIT/S"});
   for (const Figure& each : baseline.figures) {
@@ -123,6 +127,12 @@ std::optional<Baseline> readBaseline(const std::string& json) {
   }
   for (const JsonReader& user : document["users"].listOrEmpty()) {
     baseline.users.push_back(user.textOr(""));
+  }
+  if (!document["unseen_users"].json().is_array()) {
+    baseline.unseenUsers.emplace_back("not recorded");
+  }
+  for (const JsonReader& reason : document["unseen_users"].listOrEmpty()) {
+    baseline.unseenUsers.push_back(reason.textOr(""));
   }
   for (const JsonReader& each : document["figures"].listOrEmpty()) {
     if (const auto figure = readBaselineFigure(each)) {

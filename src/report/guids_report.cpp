@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdio>
+#include <string_view>
 #include <ostream>
 
 #include "json.hpp"
@@ -16,13 +17,14 @@ namespace {
 // (osm_prtn_config_parse_file).
 constexpr std::size_t longestName = 256;
 
+// Without what the driver refused, because the VF does not have it.
 std::string portGuidOf(const Lease& lease) {
-  const VfSettings& settings = vfOf(lease).settings;
+  const VfSettings settings = acceptedSettings(lease);
   return settings.portGuid ? toString(*settings.portGuid) : "";
 }
 
 std::string nodeGuidOf(const Lease& lease) {
-  const VfSettings& settings = vfOf(lease).settings;
+  const VfSettings settings = acceptedSettings(lease);
   return settings.nodeGuid ? toString(*settings.nodeGuid) : "";
 }
 
@@ -48,9 +50,12 @@ void writeRules(std::ostream& out, const GuidList& list) {
   }
 }
 
-// RFC 4180.
+// RFC 4180. A spreadsheet would execute a name such as `=cmd|...` as a formula, but shows it after
+// an apostrophe.
 std::string csvField(const std::string& text) {
-  const std::string plain = printable(text);
+  const bool isFormula =
+      !text.empty() && std::string_view("=+-@").find(text.front()) != std::string_view::npos;
+  const std::string plain = (isFormula ? "'" : "") + printable(text);
   if (plain.find_first_of(",\"") == std::string::npos) {
     return plain;
   }

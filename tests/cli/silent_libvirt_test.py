@@ -55,7 +55,7 @@ class SilentLibvirt(unittest.TestCase):
     def test_other_commands_print_what_they_know(self):
         with concurrent.futures.ThreadPoolExecutor(3) as pool:
             metrics, doctor, of_vm = pool.map(lambda each: self.run_command(*each),
-                                              [["metrics"], ["doctor"], ["doctor", "--vm", "train0"]])
+                                              [["metrics"], ["doctor", "--all"], ["doctor", "--all", "--vm", "train0"]])
         self.assertEqual(metrics[0].returncode, 0, metrics[0].stderr)
         self.assertIn("vfpass_libvirt_up 0\n", metrics[0].stdout)
         self.assertIn('vfpass_collector_success{collector="doctor"} 1\n', metrics[0].stdout)

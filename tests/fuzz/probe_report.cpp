@@ -67,11 +67,11 @@ void checkNccl(const nlohmann::json& document) {
   }
   verify::judgeNcclRanks(outcome);
   std::vector<Figure> figures;
-  const bool right = verify::judgeNcclData(outcome, figures).outcome == Outcome::passed;
+  const bool right = verify::judgeNcclData(outcome, figures).outcome != Outcome::failed;
   require(right || figures.empty(), "only right data has figures");
   verify::judgeNcclTransport(outcome, outcome.members[0]);
   const auto traffic = verify::judgeNcclTraffic(outcome, outcome.members[0]);
-  const std::uint64_t least = verify::leastTraffic(outcome.members[0].report->runs, 1, 2);
+  const std::uint64_t least = verify::leastTraffic(verify::requestedRuns(outcome), 1, 2);
   require(!traffic || traffic->outcome != Outcome::passed || least <= 1,
           "a guest cannot claim more than the host has counted");
   verify::judgeNcclBandwidth(outcome, 0.5, {}, figures);

@@ -190,8 +190,8 @@ class WithJournald(Programs):
         self.assertEqual(len(limited.stdout.splitlines()), 2)
         self.assertIn("there may be older operations", limited.stderr)
         mistake = self.vfpass("history", "--since", "the day before")
-        self.assertEqual(mistake.returncode, 1)
-        self.assertIn("Failed to parse timestamp", mistake.stderr)
+        self.assertEqual(mistake.returncode, 2)
+        self.assertIn("does not understand this time", mistake.stderr)
 
     def test_messages_of_a_service_have_fields(self):
         places = ["--config-dir", self.work / "none", "--state-dir", self.work, "--run-dir", self.work]

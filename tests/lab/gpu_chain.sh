@@ -33,10 +33,12 @@ kept=/var/lib/vfpass/baselines/$pf.json
 expect_equal "writes and reads, with and without relaxed ordering" 4 "$(jq '.figures | length' "$kept")"
 expect_equal "every figure is more than nothing" true "$(jq '[.figures[].gigabits_per_second > 0] | all' "$kept")"
 expect_equal "the card's firmware is recorded" "$(cat /sys/class/infiniband/*/fw_ver | sort -u)" "$(jq -r .firmware "$kept")"
-expect_equal "nobody used the PF" 0 "$(jq '.users | length' "$kept")"
+expect_equal "nobody used the card, and all could be seen" 0 "$(jq '.users + .unseen_users | length' "$kept")"
 expect_equal "nothing has changed" "$before" "$(state_of_pf)"
 expect_exit 5 "a GPU without a driver of the host is refused" baseline "$pf" "$gpu"
 expect_exit 2 "a VF is refused" baseline "$(vf_address 0 0)"
+expect_exit 1 "a PF that another command has locked is not measured" \
+    flock "/run/vfpass/pf-$pf.lock" vfpass verify --baseline "$pf" --timeout 10
 ip address del 10.99.0.200/24 dev "$netdev"
 
 section "a guest with a VF and a GPU below one switch"

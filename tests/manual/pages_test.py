@@ -89,7 +89,7 @@ def terms_of(page):
 def wrong_options(page, command_options):
     """Differences between the options that the page defines and those of its command and subcommands."""
     terms = [term for term in terms_of(page) if term.startswith("-")]
-    defined = {name for term in terms for name in re.findall(r"(?<![\w-])--?[a-z][a-z-]*", term)}
+    defined = {name for term in terms for name in re.findall(r"(?<![\w-])--?[A-Za-z][a-z-]*", term)}
     return sorted([f"missing: {each}" for each in command_options - defined] +
                   [f"no option: {each}" for each in defined - command_options])
 

@@ -137,10 +137,24 @@ class BaselineJudge {
       });
       comparison.factors = baselineFactors(subject_, report_, onGpu);
     }
-    Finding finding = waived(seenIn(comparison), low ? remedyFor(comparison) : "");
-    finding.outcome = low ? Outcome::warning : Outcome::passed;
+    Finding finding = waived(seenIn(comparison), low ? remedyFor(comparison) : idleRemedy());
+    if (low) {
+      finding.outcome = Outcome::warning;
+    } else if (wasIdle()) {
+      finding.outcome = Outcome::passed;
+      finding.remedy.clear();
+    }
     report_.baselines.push_back(std::move(comparison));
     return finding;
+  }
+
+  // Of a host that was slowed itself, a high share proves nothing. A low one still is low.
+  [[nodiscard]] bool wasIdle() const {
+    return subject_.baseline->users.empty() && subject_.baseline->unseenUsers.empty();
+  }
+
+  [[nodiscard]] std::string idleRemedy() const {
+    return "measure again while nothing uses the card: " + againCommand(subject_);
   }
 
   [[nodiscard]] std::string seenIn(const BaselineComparison& comparison) const {
@@ -155,7 +169,9 @@ class BaselineJudge {
       seen += "; GPU memory not compared: the baseline has none of it";
     }
     if (!subject_.baseline->users.empty()) {
-      seen += "; the PF was in use during the baseline";
+      seen += "; the card was in use during the baseline";
+    } else if (!wasIdle()) {
+      seen += "; not known whether the card was in use during the baseline";
     }
     std::vector<std::string> names;
     for (const BaselineFactor& each : comparison.factors) {

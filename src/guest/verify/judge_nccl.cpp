@@ -14,7 +14,8 @@
 namespace vfpass::verify {
 namespace {
 
-constexpr const char* collectives[] = {"all-reduce", "all-gather"};
+constexpr const char* allGather = "all-gather";
+constexpr const char* collectives[] = {"all-reduce", allGather};
 
 // The OKE document's run of nccl-tests: all-reduce of 1 and 10 GiB, two nodes with eight A100 and
 // 16 VFs of 100 Gb/s each.
@@ -39,6 +40,10 @@ std::string sizeText(std::uint64_t bytes) {
     }
   }
   return std::to_string(bytes) + " bytes";
+}
+
+std::string listOf(const std::set<std::string>& words) {
+  return join({words.begin(), words.end()}, ", ");
 }
 
 std::string gigabytes(double value) { return rounded(value) + " GB/s"; }
@@ -118,60 +123,180 @@ std::uint64_t valuesOf(const NcclRun& run, std::size_t local, std::size_t ranks)
   return local * (run.operation == "all-reduce" ? values : values / ranks * ranks);
 }
 
-// Empty: each operation and size that was asked for ran or was left out, and none else. So sizes
-// are plausible from here on.
-std::string requestProblem(const NcclOutcome& outcome) {
-  const NcclReport& first = *outcome.members.front().report;
-  for (const NcclRun& run : first.runs) {
-    if (std::ranges::find(outcome.sizes, run.bytes) == outcome.sizes.end()) {
-      return "reports a size that was not asked for: " + std::to_string(run.bytes) + " bytes";
+// Empty: each item is of an operation and size that was asked for and not yet `seen`. So sizes are
+// plausible, and there are few items, from here on.
+template <typename Item>
+std::string requestProblem(const NcclOutcome& outcome, const std::vector<Item>& items,
+                           std::set<std::pair<std::string, std::uint64_t>>& seen) {
+  for (const Item& each : items) {
+    if (std::ranges::find(collectives, each.operation) == std::end(collectives)) {
+      return "reports an operation that was not asked for: " + each.operation;
+    }
+    if (std::ranges::find(outcome.sizes, each.bytes) == outcome.sizes.end()) {
+      return "reports a size that was not asked for: " + std::to_string(each.bytes) + " bytes";
+    }
+    if (!seen.emplace(each.operation, each.bytes).second) {
+      return "reports " + each.operation + " of " + sizeText(each.bytes) + " twice";
     }
   }
+  return "";
+}
+
+std::string requestProblem(const NcclOutcome& outcome, const NcclReport& report) {
+  std::set<std::pair<std::string, std::uint64_t>> seen;
+  const std::string problem = requestProblem(outcome, report.runs, seen);
+  return problem.empty() ? requestProblem(outcome, report.omissions, seen) : problem;
+}
+
+const NcclOmission* omissionOf(const NcclReport& report, const NcclRun& request) {
+  const auto found = std::ranges::find_if(report.omissions, [&](const NcclOmission& each) {
+    return each.operation == request.operation && each.bytes == request.bytes;
+  });
+  return found == report.omissions.end() ? nullptr : &*found;
+}
+
+std::string whatOf(const NcclRun& run) { return run.operation + " of " + sizeText(run.bytes); }
+
+// Each operation and size that was asked for, without figures.
+std::vector<NcclRun> requestsOf(const NcclOutcome& outcome) {
+  std::vector<NcclRun> requests;
   for (const char* operation : collectives) {
     for (const std::uint64_t bytes : outcome.sizes) {
-      const bool omitted = std::ranges::any_of(first.omissions, [&](const NcclOmission& each) {
-        return each.operation == operation && each.bytes == bytes;
-      });
-      if (!omitted && runOf(first, operation, bytes) == nullptr) {
-        return "reports no " + std::string(operation) + " of " + sizeText(bytes);
+      requests.push_back({operation, bytes});
+    }
+  }
+  return requests;
+}
+
+// The member that ran it; nullptr: none.
+const NcclMember* anyThatRan(const NcclOutcome& outcome, const NcclRun& request) {
+  const auto found = std::ranges::find_if(outcome.members, [&](const NcclMember& each) {
+    return runOf(*each.report, request.operation, request.bytes) != nullptr;
+  });
+  return found == outcome.members.end() ? nullptr : &*found;
+}
+
+// A member that did not run it: either all leave it out, because the ranks agree on that, or none.
+std::string absenceProblem(const NcclOutcome& outcome, const NcclMember& member,
+                           const NcclRun& request) {
+  if (omissionOf(*member.report, request) == nullptr) {
+    return "reports no " + whatOf(request);
+  }
+  const NcclMember* other = anyThatRan(outcome, request);
+  return other == nullptr ? "" : "left out " + whatOf(request) + ", which " + other->name + " ran";
+}
+
+// Empty: the member ran it as often as the others, and all values were checked and right.
+std::string runProblem(const NcclOutcome& outcome, const NcclMember& member, const NcclRun& run) {
+  if (run.wrongValues != 0) {
+    return std::to_string(run.wrongValues) + " wrong values" +
+           (run.firstWrong.empty() ? "" : ", first " + run.firstWrong);
+  }
+  if (run.checkedValues < valuesOf(run, member.gpus.size(), outcome.ranks())) {
+    return "only " + std::to_string(run.checkedValues) + " values checked";
+  }
+  if (run.iterations == 0) {
+    return "no iteration";
+  }
+  const NcclMember& other = *anyThatRan(outcome, run);
+  const std::uint64_t iterations = runOf(*other.report, run.operation, run.bytes)->iterations;
+  return run.iterations == iterations ? ""
+                                      : std::to_string(run.iterations) + " iterations, " +
+                                            std::to_string(iterations) + " in " + other.name;
+}
+
+// Empty: this member ran and checked, or left out, what was asked for, as all others did.
+std::string dataProblem(const NcclOutcome& outcome, const NcclMember& member) {
+  const std::string wrongRequest = requestProblem(outcome, *member.report);
+  if (!wrongRequest.empty()) {
+    return member.name + " " + wrongRequest;
+  }
+  for (const NcclRun& request : requestsOf(outcome)) {
+    const NcclRun* own = runOf(*member.report, request.operation, request.bytes);
+    const std::string problem = own == nullptr ? absenceProblem(outcome, member, request)
+                                               : runProblem(outcome, member, *own);
+    if (!problem.empty()) {
+      return member.name + (own == nullptr ? " " : ", " + whatOf(request) + ": ") + problem;
+    }
+  }
+  return "";
+}
+
+Finding dataFailure(Finding finding, const std::string& problem) {
+  finding.outcome = Outcome::failed;
+  finding.seen = problem;
+  finding.remedy =
+      "look for errors of the GPUs and links in the guest's kernel log, then verify without "
+      "GPUDirect: NCCL_NET_GDR_LEVEL=LOC in the guest";
+  return finding;
+}
+
+bool nothingRan(const NcclOutcome& outcome) {
+  return std::ranges::all_of(outcome.members,
+                             [](const NcclMember& each) { return each.report->runs.empty(); });
+}
+
+/// What all members left out, although it was asked for.
+struct Omissions {
+  std::set<std::string> texts;
+  bool forTime = false;              ///< or for a reason that the probe does not have
+  std::set<std::string> operations;  ///< without any run
+};
+
+// The probe leaves out what cannot run, too: less than a value for each rank.
+bool isAvoidable(const NcclOutcome& outcome, const NcclOmission& omission) {
+  return omission.reason != "not enough free GPU memory" &&
+         omission.bytes >= outcome.ranks() * sizeof(float);
+}
+
+Omissions omissionsOf(const NcclOutcome& outcome) {
+  Omissions found{{}, false, {std::begin(collectives), std::end(collectives)}};
+  for (const NcclRun& request : requestsOf(outcome)) {
+    if (anyThatRan(outcome, request) != nullptr) {
+      found.operations.erase(request.operation);
+    }
+    for (const NcclMember& each : outcome.members) {
+      if (const NcclOmission* omission = omissionOf(*each.report, request)) {
+        found.texts.insert(whatOf(request) + " left out: " + omission->reason);
+        found.forTime = found.forTime || isAvoidable(outcome, *omission);
       }
     }
   }
-  return "";
+  return found;
 }
 
-// Empty: this member checked all values of what the first one ran.
-std::string dataProblem(const NcclOutcome& outcome, const NcclMember& member) {
-  const std::size_t ranks = outcome.ranks();
-  for (const NcclRun& run : outcome.members.front().report->runs) {
-    const std::string what = run.operation + " of " + sizeText(run.bytes);
-    const NcclRun* own = runOf(*member.report, run.operation, run.bytes);
-    if (own == nullptr) {
-      return member.name + " reports no " + what;
-    }
-    if (own->wrongValues != 0) {
-      return member.name + ", " + what + ": " + std::to_string(own->wrongValues) + " wrong values" +
-             (own->firstWrong.empty() ? "" : ", first " + own->firstWrong);
-    }
-    if (own->checkedValues < valuesOf(run, member.gpus.size(), ranks)) {
-      return member.name + ", " + what + ": only " + std::to_string(own->checkedValues) +
-             " values checked";
-    }
+Finding withOmissions(const NcclOutcome& outcome, Finding finding) {
+  const Omissions found = omissionsOf(outcome);
+  finding.seen += found.texts.empty() ? "" : "; " + listOf(found.texts);
+  if (!found.operations.empty()) {
+    finding.outcome = Outcome::notObservable;
+    finding.seen = "no run of " + listOf(found.operations) + "; " + finding.seen;
+    finding.remedy = "free memory of the GPUs, or set a longer --timeout";
+  } else if (found.forTime) {
+    finding.outcome = Outcome::warning;
+    finding.remedy = "set a longer --timeout";
   }
-  return "";
+  return finding;
 }
 
-void addFigures(const NcclReport& report, std::vector<Figure>& figures) {
-  for (const NcclRun& run : report.runs) {
+// Returns their number.
+std::size_t addFigures(const NcclOutcome& outcome, std::vector<Figure>& figures) {
+  const std::size_t before = figures.size();
+  for (const NcclRun& request : requestsOf(outcome)) {
+    const NcclRun* run = runOf(*outcome.members.front().report, request.operation, request.bytes);
+    if (run == nullptr) {
+      continue;
+    }
     Figure figure;
     figure.source = ncclFigures;
-    figure.operation = run.operation;
+    figure.operation = run->operation;
     figure.memory = "gpu";
-    figure.messageBytes = run.bytes;
-    figure.checkedBytes = std::min(run.checkedValues, mostValues) * sizeof(float);
-    figure.gigabitsPerSecond = run.busGigabytes * 8;
+    figure.messageBytes = run->bytes;
+    figure.checkedBytes = std::min(run->checkedValues, mostValues) * sizeof(float);
+    figure.gigabitsPerSecond = run->busGigabytes * 8;
     figures.push_back(figure);
   }
+  return figures.size() - before;
 }
 
 /// What the connections of one member's log show.
@@ -184,10 +309,6 @@ struct Transports {
   std::set<std::string> unknown;     ///< plugins, and devices that the log does not name
   std::set<std::string> inside;      ///< between GPUs of this guest
 };
-
-std::string listOf(const std::set<std::string>& words) {
-  return join({words.begin(), words.end()}, ", ");
-}
 
 // NCCL names ports that it uses as one device `mlx5_0+mlx5_1`.
 std::vector<std::string> partsOf(const std::string& name) {
@@ -307,26 +428,57 @@ Finding insideOneGuest(const Transports& found, Finding finding) {
   return finding;
 }
 
-/// The lowest sum of the limits of a guest's ports, each counted once. Empty if one is unknown.
+double lowerKnown(const std::optional<double>& one, double other) {
+  return one ? std::min(*one, other) : other;
+}
+
+/// The ports of one card share its PCI Express link.
+Limit limitOfCard(const std::map<PciAddress, Limit>& ports) {
+  Limit sum;
+  std::optional<double> link;
+  for (const auto& [pf, limit] : ports) {
+    sum.gigabits += limit.gigabits;
+    sum.wire = sum.wire.value_or(0) + limit.wire.value_or(0);
+    // In loopback the link carries less than its own limit.
+    const bool bound = limit.name.starts_with("PCI Express");
+    const auto own = bound ? std::optional(limit.gigabits) : limit.pcie;
+    link = own ? std::optional(lowerKnown(link, *own)) : link;
+    sum.pcie = limit.pcie ? std::optional(lowerKnown(sum.pcie, *limit.pcie)) : sum.pcie;
+  }
+  sum.gigabits = lowerKnown(link, sum.gigabits);
+  return sum;
+}
+
+/// The sum of the limits of a guest's cards; empty if one of its ports is unknown.
+std::optional<Limit> limitOfMember(const NcclMember& member) {
+  std::map<std::pair<std::string, PciAddress>, std::map<PciAddress, Limit>> cards;
+  for (const NcclNic& nic : member.nics) {
+    if (!nic.limit) {
+      return std::nullopt;
+    }
+    PciAddress card = nic.pf;
+    card.function = 0;  // a card's ports differ only in it
+    cards[{nic.machine, card}].emplace(nic.pf, *nic.limit);
+  }
+  Limit sum;
+  for (const auto& [card, ports] : cards) {
+    const Limit limit = limitOfCard(ports);
+    sum.gigabits += limit.gigabits;
+    sum.wire = sum.wire.value_or(0) + limit.wire.value_or(0);
+    sum.pcie = sum.pcie.value_or(0) + limit.pcie.value_or(0);
+  }
+  return sum;
+}
+
+/// Of the guest with the lowest limit. Empty if that of one is unknown.
 std::optional<Limit> networkLimit(const NcclOutcome& outcome) {
   std::optional<Limit> lowest;
   for (const NcclMember& member : outcome.members) {
-    std::map<std::pair<std::string, PciAddress>, Limit> ports;
-    for (const NcclNic& nic : member.nics) {
-      if (!nic.limit) {
-        return std::nullopt;
-      }
-      ports.emplace(std::pair(nic.machine, nic.pf), *nic.limit);
+    const auto limit = limitOfMember(member);
+    if (!limit) {
+      return std::nullopt;
     }
-    Limit sum;
-    for (const auto& [port, limit] : ports) {
-      sum.gigabits += limit.gigabits;
-      sum.wire = sum.wire.value_or(0) + limit.wire.value_or(0);
-      sum.pcie = sum.pcie.value_or(0) + limit.pcie.value_or(0);
-    }
-    if (!lowest || sum.gigabits < lowest->gigabits) {
-      lowest = sum;
-    }
+    lowest = !lowest || limit->gigabits < lowest->gigabits ? limit : lowest;
   }
   return lowest && lowest->gigabits > 0 ? lowest : std::nullopt;
 }
@@ -377,6 +529,54 @@ std::string figureText(const std::vector<Figure>& figures) {
     }
   }
   return join(parts, ", ");
+}
+
+std::optional<double> bestOf(const std::vector<Figure>& figures, const std::string& operation) {
+  std::optional<double> best;
+  for (const Figure& each : figures) {
+    if (each.source == ncclFigures && each.operation == operation) {
+      best = std::max(best.value_or(0), each.gigabitsPerSecond);
+    }
+  }
+  return best;
+}
+
+// The most bus bandwidth that any algorithm gets out of the ports. Bus bandwidth counts 2(n-1)/n of
+// an all-reduce's result, which a ring sends over each link, but trees send it only once. Of an
+// all-gather it counts (n-1)/n, and each guest sends or receives at least half of it.
+double mostBus(const NcclOutcome& outcome, const Limit& limit) {
+  const auto ranks = static_cast<double>(outcome.ranks());
+  return limit.gigabits * 2 * (ranks - 1) / ranks;
+}
+
+// Only of an all-gather: no algorithm receives less than what the other ranks contribute. Where one
+// shows more than a ring could, the ports' limit is not its limit.
+void noteLimits(const NcclOutcome& outcome, const std::optional<Limit>& limit,
+                std::vector<Figure>& figures) {
+  for (Figure& each : figures) {
+    const bool applies = limit && each.operation == allGather &&
+                         (!showsWrongLimit(each.gigabitsPerSecond, limit->gigabits) ||
+                          showsWrongLimit(each.gigabitsPerSecond, mostBus(outcome, *limit)));
+    if (each.source == ncclFigures) {
+      each.limit = applies ? std::optional(limit->gigabits) : std::nullopt;
+    }
+  }
+}
+
+bool limitIsWrong(const NcclOutcome& outcome, const Limit& limit,
+                  const std::vector<Figure>& figures) {
+  return std::ranges::any_of(collectives, [&](const char* operation) {
+    return showsWrongLimit(bestOf(figures, operation).value_or(0), mostBus(outcome, limit));
+  });
+}
+
+Outcome shareOutcome(const std::optional<Limit>& limit, const std::vector<Figure>& figures,
+                     double minimumShare) {
+  const auto gathered = bestOf(figures, allGather);
+  if (!limit || !gathered) {
+    return Outcome::notObservable;
+  }
+  return *gathered >= limit->gigabits * minimumShare ? Outcome::passed : Outcome::failed;
 }
 
 std::string percentText(double share) { return std::to_string(std::lround(share * 100)) + " %"; }
@@ -430,36 +630,37 @@ Finding judgeNcclData(const NcclOutcome& outcome, std::vector<Figure>& figures) 
                   "all-reduce and all-gather, every value of the result checked on every rank",
                   "",
                   ""};
-  const NcclReport& first = *outcome.members.front().report;
-  if (first.runs.empty()) {
+  if (nothingRan(outcome)) {
+    const auto& omissions = outcome.members.front().report->omissions;
     finding.outcome = Outcome::notObservable;
-    finding.seen = "nothing ran: " + (first.omissions.empty() ? "no reason was reported"
-                                                              : first.omissions.front().reason);
+    finding.seen =
+        "nothing ran: " + (omissions.empty() ? "no reason was reported" : omissions.front().reason);
     finding.remedy = "free memory of the GPUs, or set a longer --timeout";
     return finding;
   }
-  const std::string wrongRequest = requestProblem(outcome);
   for (const NcclMember& each : outcome.members) {
-    const std::string problem = wrongRequest.empty()
-                                    ? dataProblem(outcome, each)
-                                    : outcome.members.front().name + " " + wrongRequest;
+    const std::string problem = dataProblem(outcome, each);
     if (!problem.empty()) {
-      finding.outcome = Outcome::failed;
-      finding.seen = problem;
-      finding.remedy =
-          "look for errors of the GPUs and links in the guest's kernel log, then verify without "
-          "GPUDirect: NCCL_NET_GDR_LEVEL=LOC in the guest";
-      return finding;
+      return dataFailure(finding, problem);
     }
   }
-  addFigures(first, figures);
-  std::set<std::string> what;
-  for (const NcclOmission& each : first.omissions) {
-    what.insert(sizeText(each.bytes) + " left out: " + each.reason);
+  finding.seen = std::to_string(addFigures(outcome, figures)) + " operations, no wrong value";
+  return withOmissions(outcome, finding);
+}
+
+std::vector<NcclRun> requestedRuns(const NcclOutcome& outcome) {
+  std::vector<NcclRun> runs;
+  for (NcclRun request : requestsOf(outcome)) {
+    for (const NcclMember& member : outcome.members) {
+      for (const NcclRun& each : member.report->runs) {
+        if (each.operation == request.operation && each.bytes == request.bytes) {
+          request.iterations = std::max(request.iterations, each.iterations);
+        }
+      }
+    }
+    runs.push_back(request);
   }
-  finding.seen = std::to_string(first.runs.size()) + " operations, no wrong value" +
-                 (what.empty() ? "" : "; " + listOf(what));
-  return finding;
+  return runs;
 }
 
 Finding judgeNcclTransport(const NcclOutcome& outcome, const NcclMember& member) {
@@ -510,7 +711,7 @@ std::optional<Finding> judgeNcclTraffic(const NcclOutcome& outcome, const NcclMe
     return std::nullopt;
   }
   const std::uint64_t least =
-      leastTraffic(member.report->runs, member.gpus.size(), outcome.ranks());
+      leastTraffic(requestedRuns(outcome), member.gpus.size(), outcome.ranks());
   std::uint64_t moved = 0;
   bool allKnown = true;
   for (const NcclNic& nic : member.nics) {
@@ -537,13 +738,7 @@ Finding judgeNcclBandwidth(const NcclOutcome& outcome, const std::optional<doubl
                            const std::vector<Figure>& lastRun, std::vector<Figure>& figures) {
   const bool overNetwork = outcome.members.size() > 1;
   const auto limit = overNetwork ? networkLimit(outcome) : std::nullopt;
-  double best = 0;
-  for (Figure& each : figures) {
-    if (each.source == ncclFigures) {
-      each.limit = limit ? std::optional(limit->gigabits) : std::nullopt;
-      best = std::max(best, each.gigabitsPerSecond);
-    }
-  }
+  noteLimits(outcome, limit, figures);
   const std::string before = figureText(lastRun);
   Finding finding{"nccl-bandwidth",
                   "",
@@ -552,17 +747,15 @@ Finding judgeNcclBandwidth(const NcclOutcome& outcome, const std::optional<doubl
                   "for information, bus bandwidth: " + figureText(figures) + "; " +
                       limitText(outcome, limit) + (before.empty() ? "" : "; last run " + before),
                   ""};
-  if (limit && showsWrongLimit(best, limit->gigabits)) {
+  if (limit && limitIsWrong(outcome, *limit, figures)) {
     finding.outcome = Outcome::warning;
-    finding.expected = "at most " + gigabytes(limit->gigabits / 8);
+    finding.expected = "at most " + gigabytes(mostBus(outcome, *limit) / 8);
     finding.remedy =
         "compare the rate of the ports and the PCI Express links in `vfpass topo` with the card's "
         "data sheet";
   } else if (overNetwork && minimumShare) {
-    finding.expected = "at least " + percentText(*minimumShare) + " of the limit";
-    finding.outcome = !limit                                    ? Outcome::notObservable
-                      : best >= limit->gigabits * *minimumShare ? Outcome::passed
-                                                                : Outcome::failed;
+    finding.expected = "at least " + percentText(*minimumShare) + " of the limit, by all-gather";
+    finding.outcome = shareOutcome(limit, figures, *minimumShare);
     finding.remedy =
         finding.outcome == Outcome::passed
             ? ""

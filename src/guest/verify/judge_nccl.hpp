@@ -57,8 +57,9 @@ Finding judgeNcclRanks(const NcclOutcome& outcome);
 /// A warning if the GPUs are not all of one product: the slowest determines the figures.
 std::optional<Finding> judgeNcclGpus(const NcclOutcome& outcome);
 
-/// Whether each guest checked every value of each operation and size, and found none wrong. Adds
-/// the figures.
+/// Whether each guest ran the same operations and sizes, checked every value and found none wrong.
+/// A warning if some were left out for time; not observable without any run of an operation. Adds
+/// the figures, unless it fails.
 Finding judgeNcclData(const NcclOutcome& outcome, std::vector<Figure>& figures);
 
 /// What NCCL chose, by the log of this member: whether its connections to other guests use RDMA of
@@ -69,12 +70,17 @@ Finding judgeNcclTransport(const NcclOutcome& outcome, const NcclMember& member)
 /// observation; nullopt if the member does not claim RDMA over a leased VF.
 std::optional<Finding> judgeNcclTraffic(const NcclOutcome& outcome, const NcclMember& member);
 
+/// The operations and sizes that were asked for, each with the largest number of iterations that
+/// any member reports: one guest cannot make its part look smaller.
+std::vector<NcclRun> requestedRuns(const NcclOutcome& outcome);
+
 /// The least that a guest with `local` of `ranks` ranks sends or receives, in either direction, in
 /// these runs: of all-reduce the whole result, of all-gather what the others contribute or what it
 /// contributes itself.
 std::uint64_t leastTraffic(const std::vector<NcclRun>& runs, std::size_t local, std::size_t ranks);
 
-/// The bus bandwidth beside what limits it, the published figure and the last run.
+/// The bus bandwidth of each operation beside what limits it, the published figure and the last
+/// run. Only all-gather's is compared with a share of the limit.
 Finding judgeNcclBandwidth(const NcclOutcome& outcome, const std::optional<double>& minimumShare,
                            const std::vector<Figure>& lastRun, std::vector<Figure>& figures);
 

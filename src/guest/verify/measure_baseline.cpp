@@ -89,7 +89,7 @@ class BaselineMeasurement {
  private:
   void move(const Transfer& transfer) {
     auto arguments = portArguments("loopback", port_, transfer.gpuAddress,
-                                   deadlines::probeWithin(deadlines::verify));
+                                   deadlines::probeWithin(plan_.timeout));
     const auto options = transferOptions(transfer);
     arguments.insert(arguments.end(), options.begin(), options.end());
     const Finding data = judgeTransfer(transfer, run_(arguments), figures);
@@ -110,7 +110,9 @@ class BaselineMeasurement {
 std::vector<Figure> measureBaseline(const RunHostProbe& run, const BaselinePlan& plan,
                                     const std::function<void(const std::string& part)>& progress) {
   progress("looking at the host's devices");
-  const GuestView host = readGuestView(run({"inventory"}));
+  const GuestView host =
+      readGuestView(run(plan.gpu ? std::vector<std::string>{"inventory"}
+                                 : std::vector<std::string>{"inventory", "--no-gpus"}));
   const RdmaPort port = portOf(host, plan.pf);
   if (plan.gpu) {
     requireGpu(host, *plan.gpu);

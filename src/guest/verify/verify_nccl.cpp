@@ -199,12 +199,13 @@ class NcclVerification {
     }
   }
 
-  // What a guest does wrong is its own problem, which is reported with its ranks.
+  // What a guest does wrong, as a reply that is no JSON, is its own problem, which is reported with
+  // its ranks. Cancelled is no Error and ends the verification.
   template <typename Work>
   static void attempt(NcclPart& part, const Work& work) {
     try {
       work();
-    } catch (const agent::AgentUnavailable& error) {
+    } catch (const Error& error) {
       part.ended = true;
       part.member.problem = error.what();
       part.member.remedy = error.remedy();
@@ -356,13 +357,13 @@ class NcclVerification {
     if (report_.findings.back().outcome != Outcome::passed) {
       return;
     }
+    const std::size_t before = report_.figures.size();
     add(judgeNcclData(all, report_.figures));
-    const bool right = report_.findings.back().outcome == Outcome::passed;
     for (const NcclMember& each : all.members) {
       add(judgeNcclTransport(all, each));
       add(judgeNcclTraffic(all, each));
     }
-    if (right) {
+    if (report_.figures.size() > before) {  // only right data has figures
       add(judgeNcclBandwidth(all, plan_.minimumShare, test_.lastRun, report_.figures));
     }
   }

@@ -197,6 +197,34 @@ Json hasPeerMemoryInterface(const SysfsReader& sysfs) {
   return found ? Json(*found) : Json(nullptr);
 }
 
+/// Adds what PCI shows, also of GPUs that libcuda did not report.
+void addPciGpus(Json& result, const std::vector<PciFunction>& functions,
+                const std::vector<MigState>& mig) {
+  for (const PciFunction& function : functions) {
+    if (!function.isGpu()) {
+      continue;
+    }
+    Json* known = nullptr;
+    for (Json& device : result["devices"]) {
+      if (sameFunction(function.address, device.at("pci").get<std::string>())) {
+        known = &device;
+      }
+    }
+    if (known == nullptr) {
+      result["devices"].push_back({{"pci", function.address}, {"name", nullptr}});
+      known = &result["devices"].back();
+    }
+    (*known)["driver"] = function.driver;
+    (*known)["bar1_bytes"] = memoryWindow(function);
+    (*known)["bars"] = barsOf(function);
+    for (const MigState& state : mig) {
+      if (sameFunction(function.address, state.pci)) {
+        (*known)["mig"] = {{"enabled", state.enabled}, {"instances", state.instances}};
+      }
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<MigState> readMigStates(const std::vector<std::string>& libraries) {
@@ -224,29 +252,14 @@ GpuSurroundings readGpuSurroundings(const SysfsReader& sysfs,
 Json gpuInventory(const std::vector<PciFunction>& functions, const GpuSurroundings& surroundings,
                   const std::vector<std::string>& libraries) {
   Json result = readCuda(surroundings, libraries);
-  for (const PciFunction& function : functions) {
-    if (!function.isGpu()) {
-      continue;
-    }
-    Json* known = nullptr;
-    for (Json& device : result["devices"]) {
-      if (sameFunction(function.address, device.at("pci").get<std::string>())) {
-        known = &device;
-      }
-    }
-    if (known == nullptr) {
-      result["devices"].push_back({{"pci", function.address}, {"name", nullptr}});
-      known = &result["devices"].back();
-    }
-    (*known)["driver"] = function.driver;
-    (*known)["bar1_bytes"] = memoryWindow(function);
-    (*known)["bars"] = barsOf(function);
-    for (const MigState& state : surroundings.mig) {
-      if (sameFunction(function.address, state.pci)) {
-        (*known)["mig"] = {{"enabled", state.enabled}, {"instances", state.instances}};
-      }
-    }
-  }
+  addPciGpus(result, functions, surroundings.mig);
+  return result;
+}
+
+Json pciGpuInventory(const std::vector<PciFunction>& functions) {
+  Json result{{"libcuda", {{"found", false}, {"detail", "not asked: --no-gpus"}}},
+              {"devices", Json::array()}};
+  addPciGpus(result, functions, {});
   return result;
 }
 

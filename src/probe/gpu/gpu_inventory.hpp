@@ -40,6 +40,9 @@ nlohmann::json gpuInventory(const std::vector<PciFunction>& functions,
                             const GpuSurroundings& surroundings,
                             const std::vector<std::string>& libraries);
 
+/// The same as PCI alone shows it: loads no library of NVIDIA.
+nlohmann::json pciGpuInventory(const std::vector<PciFunction>& functions);
+
 /// `{driver_version, driver, nvidia_peermem: {loaded, loadable, interface}}` from the kernel.
 nlohmann::json gpuKernelInventory(const SysfsReader& sysfs);
 

@@ -46,6 +46,26 @@ double busBandwidth(const CollectiveRun& run, unsigned ranks) {
   return run.seconds > 0 ? static_cast<double>(run.bytes) / run.seconds * factor : 0;
 }
 
+Iterations iterationsFor(double seconds, const CollectiveLimits& limits) {
+  constexpr double shortest = 1e-9;  // of one operation: the clock may not have moved
+  const double single = std::max(seconds, shortest);
+  if (single > limits.left) {
+    return {};
+  }
+  // More than these do not run in any case.
+  const double most = limits.iterations + warmUps;
+  const auto affordable = static_cast<unsigned>(std::min(std::floor(limits.left / single), most));
+  const auto wanted = static_cast<unsigned>(
+      std::clamp(std::floor(limits.seconds / single), 1.0, static_cast<double>(limits.iterations)));
+  // As many warm-ups as timed ones, up to the usual number.
+  const unsigned timed =
+      std::max(1U, affordable - std::min(affordable / 2 + affordable % 2, warmUps));
+  Iterations result;
+  result.timed = std::min(wanted, timed);
+  result.warmUps = std::min({warmUps, result.timed, affordable - result.timed});
+  return result;
+}
+
 NcclRanks::NcclRanks(const NcclLibrary& nccl, const std::vector<std::unique_ptr<RankGpu>>& gpus,
                      unsigned ranks, unsigned first)
     : nccl_(nccl),
@@ -173,15 +193,16 @@ CollectiveRun NcclRanks::run(Collective collective, std::uint64_t bytes,
   static_cast<void>(secondsOf(collective, bytes, 1));
   const double single = secondsOf(collective, bytes, 1);
   const auto agreed = largestOf({single, -limits.left});
-  const double seconds = std::max(agreed[0], 1e-9);
-  const double budget = std::min(limits.seconds, -agreed[1]);
-  if (seconds > budget) {
+  CollectiveLimits agreedLimits = limits;
+  agreedLimits.left = -agreed[1];
+  const Iterations iterations = iterationsFor(agreed[0], agreedLimits);
+  result.iterations = iterations.timed;
+  if (iterations.timed == 0) {
     return result;
   }
-  const double affordable = std::floor(budget / seconds);
-  result.iterations =
-      static_cast<unsigned>(std::clamp(affordable, 1.0, static_cast<double>(limits.iterations)));
-  static_cast<void>(secondsOf(collective, bytes, std::min(result.iterations, warmUps)));
+  if (iterations.warmUps > 0) {
+    static_cast<void>(secondsOf(collective, bytes, iterations.warmUps));
+  }
   for (const auto& gpu : gpus_) {
     gpu->poison(bytes);
   }

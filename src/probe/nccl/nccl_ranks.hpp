@@ -74,9 +74,19 @@ double busBandwidth(const CollectiveRun& run, unsigned ranks);
 /// What decides the number of iterations.
 struct CollectiveLimits {
   unsigned iterations = 20;  ///< as in nccl-tests
-  double seconds = 10;       ///< of one operation and size; at least one iteration in any case
+  double seconds = 10;       ///< of the timed iterations of one size; at least one in any case
   double left = 0;           ///< seconds that all runs together may still take, on this process
 };
+
+/// How often an operation runs.
+struct Iterations {
+  unsigned warmUps = 0;
+  unsigned timed = 0;  ///< 0: one alone takes longer than what is left
+};
+
+/// For an operation of which one takes `seconds`: warm-ups and timed iterations end within
+/// `limits.left`, if one does. Pure.
+Iterations iterationsFor(double seconds, const CollectiveLimits& limits);
 
 /// The ranks of this process in a communicator. All processes have to call the same functions with
 /// the same arguments.

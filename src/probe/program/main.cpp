@@ -150,9 +150,13 @@ void addHello(CLI::App& program, Action& chosen) {
 void addInventory(CLI::App& program, Action& chosen) {
   CLI::App* command =
       program.add_subcommand("inventory", "List PCI functions, netdevs, RDMA devices and GPUs");
-  command->callback([&chosen] {
-    chosen = [] {
-      writeDocument(readInventory(SysfsReader()));
+  const CLI::Option* noGpus =
+      command->add_flag("--no-gpus")
+          ->description("Ask neither libcuda nor NVML, whose start may load NVIDIA's modules");
+  command->callback([&chosen, noGpus] {
+    const auto libraries = noGpus->count() > 0 ? GpuLibraries::skip : GpuLibraries::ask;
+    chosen = [libraries] {
+      writeDocument(readInventory(SysfsReader(), libraries));
       return 0;
     };
   });

@@ -107,7 +107,7 @@ Json selinux(const SysfsReader& sysfs) {
 
 }  // namespace
 
-Json readInventory(const SysfsReader& sysfs) {
+Json readInventory(const SysfsReader& sysfs, GpuLibraries libraries) {
   const auto functions = readPciFunctions(sysfs);
   Json result;
   result["kernel"] = sysfs.textOrEmpty("/proc/sys/kernel/osrelease");
@@ -117,8 +117,10 @@ Json readInventory(const SysfsReader& sysfs) {
   }
   result["netdevs"] = networkDevices(sysfs);
   result["rdma"] = rdmaInventory(sysfs);
-  result["gpus"] =
-      gpuInventory(functions, readGpuSurroundings(sysfs, functions), CudaDriver::usualLibraries());
+  result["gpus"] = libraries == GpuLibraries::skip
+                       ? pciGpuInventory(functions)
+                       : gpuInventory(functions, readGpuSurroundings(sysfs, functions),
+                                      CudaDriver::usualLibraries());
   result["gpus"].update(gpuKernelInventory(sysfs));
   result["distances"] = distances(functions);
   result["nccl"] = readNcclSettings(sysfs);

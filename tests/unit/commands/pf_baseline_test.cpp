@@ -5,11 +5,13 @@
 
 #include "hosts/sysfs_tree.hpp"
 #include "hosts/topology_builder.hpp"
+#include "vfpass/error.hpp"
 
 namespace vfpass::commands {
 namespace {
 
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Pair;
 
@@ -35,6 +37,24 @@ TEST(SlowedByDomainTest, NamesUnpinnedVcpusAndSmallPages) {
       namesOf(slowedByDomain("<domain><vcpu placement='auto'>2</vcpu>" + pages + "</domain>")),
       IsEmpty())
       << "numad";
+}
+
+TEST(RequireGpuModulesTest, RefusesWhatCudaWouldLoad) {
+  const hosts::SysfsTree tree;
+  const auto problem = [&tree]() -> std::string {
+    try {
+      requireGpuModules(host::Root(tree.path()), *parsePciAddress("0000:05:00.0"));
+      return "";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ExitCode::refused);
+      return error.what() + ("; " + error.remedy());
+    }
+  };
+  EXPECT_THAT(problem(), HasSubstr("the module nvidia is not loaded"));
+  tree.file("sys/module/nvidia/version", "580.95.05\n");
+  EXPECT_THAT(problem(), HasSubstr("`modprobe nvidia_uvm`"));
+  tree.file("sys/module/nvidia_uvm/refcnt", "0\n");
+  EXPECT_EQ(problem(), "");
 }
 
 TEST(BandwidthSettingsTest, ReadsWhatIsObservable) {

@@ -91,6 +91,13 @@ TEST_F(InventoryTest, ReadsPciNetdevsAndDistance) {
   EXPECT_EQ(inventory.at("gpus").at("devices").at(0).at("bar1_bytes"), 137438953472);
 }
 
+TEST_F(InventoryTest, GpusAreThoseOfPciIfLibrariesAreNotAsked) {
+  const Json gpus = readInventory(SysfsReader(tree.path()), GpuLibraries::skip).at("gpus");
+  EXPECT_EQ(gpus.at("libcuda"),
+            Json::parse(R"({"found": false, "detail": "not asked: --no-gpus"})"));
+  EXPECT_EQ(gpus.at("devices").at(0).at("bar1_bytes"), 137438953472);
+}
+
 TEST_F(InventoryTest, ReadsCountersOfPort) {
   const std::string port = "sys/class/infiniband/mlx5_0/ports/1";
   tree.file(port + "/counters/symbol_error", "0\n");

@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "nccl/nccl_library.hpp"
@@ -120,6 +121,25 @@ TEST(NcclPlan, ContradictionsAreRefused) {
   plan = twoGpus();
   plan.sizes = {2, 1};
   EXPECT_THAT(errorOf(plan), HasSubstr("not ascending"));
+}
+
+TEST(NcclIterations, WarmUpsAndTimedOnesFitIntoTheTimeLeft) {
+  const auto chosen = [](double seconds, double left) {
+    const Iterations found = iterationsFor(seconds, {20, 10, left});
+    return std::pair(found.warmUps, found.timed);
+  };
+  EXPECT_EQ(chosen(0.001, 100), std::pair(5U, 20U));
+  EXPECT_EQ(chosen(0, 100), std::pair(5U, 20U));
+  EXPECT_EQ(chosen(2, 100), std::pair(5U, 5U)) << "at most 10 seconds timed";
+  EXPECT_EQ(chosen(12, 13), std::pair(0U, 1U)) << "slower than 10 seconds, but in time";
+  EXPECT_EQ(chosen(12, 100), std::pair(1U, 1U));
+  EXPECT_EQ(chosen(12, 11), std::pair(0U, 0U));
+  EXPECT_EQ(chosen(1, -1), std::pair(0U, 0U));
+  for (unsigned left = 1; left < 40; ++left) {
+    const auto [warmUps, timed] = chosen(1, left);
+    EXPECT_LE(warmUps + timed, left);
+    EXPECT_GE(timed, 1U);
+  }
 }
 
 // nccl-tests, doc/PERFORMANCE.md: 2(n-1)/n and (n-1)/n.

@@ -24,6 +24,7 @@ Baseline sample() {
   baseline.driver = "mlx5_core 24.10-0.7.0";
   baseline.settings = {{"kernel", "6.12.1"}, {"pcie-link", "Gen5 x16"}};
   baseline.users = {"0000:03:00.2: qemu-system-x86 (pid 4711) of domain train0"};
+  baseline.unseenUsers = {"0000:03:00.1: cannot tell who uses its RDMA device mlx5_1"};
   Figure host;
   host.operation = "write";
   host.memory = "host";
@@ -69,6 +70,7 @@ TEST(BaselineReportTest, DamagedBaselineIsNone) {
   ASSERT_TRUE(read);
   EXPECT_TRUE(read->figures.empty());
   EXPECT_EQ(read->settings.at("kernel"), "");
+  EXPECT_THAT(read->unseenUsers, ElementsAre("not recorded"));
 }
 
 }  // namespace

@@ -81,6 +81,20 @@ TEST(VerifyReportTest, SizesHaveTheirOwnTable) {
   expectValid("verify", text(report, {.json = true}));
 }
 
+TEST(VerifyReportTest, FiguresOfNcclAreValid) {
+  VerifyReport report = sample();
+  report.figures = {};
+  for (const char* operation : {"all-reduce", "all-gather"}) {
+    Figure figure{"", operation, "gpu", std::uint64_t{1} << 30U, 4096, 1360};
+    figure.source = "vfpass-probe nccl";
+    report.figures.push_back(figure);
+  }
+  report.figures[1].limit = 1600;
+  const std::string json = text(report, {.json = true});
+  EXPECT_NE(json.find("all-gather"), std::string::npos);
+  expectValid("verify", json);
+}
+
 TEST(VerifyReportTest, Json) {
   const std::string json = text(sample(), {.json = true});
   expectGolden("verify.json", json);

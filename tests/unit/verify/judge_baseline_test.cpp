@@ -74,6 +74,23 @@ TEST_F(JudgeBaselineTest, GuestAsFastAsHostPasses) {
   EXPECT_THAT(report.baselines[0].factors, IsEmpty());
 }
 
+TEST_F(JudgeBaselineTest, BaselineOfCardThatWasOrMayHaveBeenInUseProvesNothing) {
+  subject.baseline->users = {"0000:03:00.2: qemu-system-x86 (pid 4711)"};
+  Finding finding = judge();
+  EXPECT_EQ(finding.outcome, Outcome::waived);
+  EXPECT_THAT(finding.seen, HasSubstr("98 %"));
+  EXPECT_THAT(finding.seen, HasSubstr("the card was in use"));
+  EXPECT_THAT(finding.remedy, HasSubstr("`vfpass verify --baseline 0000:03:00.0`"));
+  EXPECT_THAT(report.baselines, SizeIs(1)) << "the shares are still shown";
+  subject.baseline->users.clear();
+  subject.baseline->unseenUsers = {"cannot read /proc"};
+  finding = judge();
+  EXPECT_EQ(finding.outcome, Outcome::waived);
+  EXPECT_THAT(finding.seen, HasSubstr("not known whether the card was in use"));
+  report.figures[0].gigabitsPerSecond = 100;
+  EXPECT_EQ(judge().outcome, Outcome::warning) << "slower than even a slowed host";
+}
+
 TEST_F(JudgeBaselineTest, WithoutBaselineIsWaivedWithCommand) {
   subject.baseline.reset();
   const Finding finding = judge();

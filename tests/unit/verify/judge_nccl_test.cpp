@@ -163,13 +163,105 @@ TEST(JudgeNccl, OnlyWhatWasAskedForCounts) {
   fewer.sizes = {gibibyte, 10 * gibibyte};
   EXPECT_THAT(judgeNcclData(fewer, figures).seen,
               HasSubstr("train0 reports no all-reduce of 10 GiB"));
-  for (const char* operation : {"all-reduce", "all-gather"}) {
-    reportOf(fewer, 0).omissions.push_back({operation, 10 * gibibyte, "too slow"});
-  }
-  EXPECT_EQ(judgeNcclData(fewer, figures).outcome, Outcome::passed);
   NcclOutcome other = pairOf();
   other.sizes = {1024};
   EXPECT_THAT(judgeNcclData(other, figures).seen, HasSubstr("was not asked for"));
+}
+
+void leaveOut(NcclReport& report, const std::string& operation, const std::string& reason) {
+  std::erase_if(report.runs, [&](const NcclRun& each) {
+    return each.operation == operation && each.bytes == 10 * gibibyte;
+  });
+  report.omissions.push_back({operation, 10 * gibibyte, reason});
+}
+
+NcclOutcome withoutTenGibibytes(const std::string& reason) {
+  NcclOutcome outcome = pairOf();
+  outcome.sizes = {gibibyte, 10 * gibibyte};
+  for (std::size_t each : {0U, 1U}) {
+    leaveOut(reportOf(outcome, each), "all-reduce", reason);
+    leaveOut(reportOf(outcome, each), "all-gather", reason);
+  }
+  return outcome;
+}
+
+TEST(JudgeNccl, SizesLeftOutForTimeAreAWarning) {
+  std::vector<Figure> figures;
+  const Finding slow = judgeNcclData(withoutTenGibibytes("too slow for the deadline"), figures);
+  EXPECT_EQ(slow.outcome, Outcome::warning);
+  EXPECT_THAT(slow.seen, HasSubstr("all-gather of 10 GiB left out: too slow"));
+  EXPECT_THAT(slow.remedy, HasSubstr("--timeout"));
+  EXPECT_EQ(figures.size(), 2U);
+  EXPECT_EQ(judgeNcclData(withoutTenGibibytes("not enough free GPU memory"), figures).outcome,
+            Outcome::passed);
+}
+
+TEST(JudgeNccl, OmissionOfOneGuestDoesNotExemptTheOther) {
+  std::vector<Figure> figures;
+  NcclOutcome outcome = withoutTenGibibytes("not enough free GPU memory");
+  reportOf(outcome, 1).omissions.pop_back();
+  EXPECT_THAT(judgeNcclData(outcome, figures).seen,
+              HasSubstr("train1 reports no all-gather of 10 GiB"));
+  outcome = pairOf();
+  leaveOut(reportOf(outcome, 0), "all-gather", "not enough free GPU memory");
+  reportOf(outcome, 0).omissions.back().bytes = gibibyte;
+  reportOf(outcome, 0).runs.pop_back();
+  const Finding finding = judgeNcclData(outcome, figures);
+  EXPECT_EQ(finding.outcome, Outcome::failed);
+  EXPECT_EQ(finding.seen, "train0 left out all-gather of 1 GiB, which train1 ran");
+}
+
+TEST(JudgeNccl, OperationWithoutAnyRunIsNotObservable) {
+  NcclOutcome outcome = pairOf();
+  for (std::size_t each : {0U, 1U}) {
+    reportOf(outcome, each).runs.pop_back();
+    reportOf(outcome, each).runs[0].busGigabytes = 90;
+    reportOf(outcome, each).omissions = {{"all-gather", gibibyte, "not enough free GPU memory"}};
+  }
+  std::vector<Figure> figures;
+  const Finding finding = judgeNcclData(outcome, figures);
+  EXPECT_EQ(finding.outcome, Outcome::notObservable);
+  EXPECT_THAT(finding.seen, HasSubstr("no run of all-gather"));
+  EXPECT_EQ(judgeNcclBandwidth(outcome, 0.1, {}, figures).outcome, Outcome::notObservable);
+}
+
+TEST(JudgeNccl, InventedOperationsAndDuplicatesFailInAnyGuest) {
+  std::vector<Figure> figures;
+  const auto seenWith = [&](const NcclRun& added) {
+    NcclOutcome outcome = pairOf();
+    reportOf(outcome, 1).runs.push_back(added);
+    const Finding finding = judgeNcclData(outcome, figures);
+    EXPECT_EQ(finding.outcome, Outcome::failed);
+    return finding.seen;
+  };
+  EXPECT_THAT(seenWith({"broadcast", gibibyte, 20}),
+              HasSubstr("train1 reports an operation that was not asked for: broadcast"));
+  EXPECT_THAT(seenWith({"all-reduce", gibibyte, 20}),
+              HasSubstr("train1 reports all-reduce of 1 GiB twice"));
+  EXPECT_THAT(seenWith({"all-reduce", 4096, 20}), HasSubstr("not asked for: 4096 bytes"));
+  EXPECT_TRUE(figures.empty());
+}
+
+TEST(JudgeNccl, GuestsThatCountDifferentIterationsFail) {
+  std::vector<Figure> figures;
+  NcclOutcome outcome = pairOf();
+  reportOf(outcome, 1).runs[0].iterations = 1;
+  EXPECT_THAT(judgeNcclData(outcome, figures).seen,
+              HasSubstr("train1, all-reduce of 1 GiB: 1 iterations, 20 in train0"));
+  for (std::size_t each : {0U, 1U}) {
+    reportOf(outcome, each).runs[0].iterations = 0;
+  }
+  EXPECT_THAT(judgeNcclData(outcome, figures).seen, HasSubstr("no iteration"));
+}
+
+TEST(JudgeNccl, GuestCannotClaimThatItsPartIsSmaller) {
+  NcclOutcome outcome = pairOf();
+  outcome.members[0].nics[0].movedBytes = 2 * gibibyte;
+  reportOf(outcome, 0).runs[0].iterations = 1;
+  reportOf(outcome, 0).runs[1].iterations = 1;
+  EXPECT_EQ(judgeNcclTraffic(outcome, outcome.members[0])->outcome, Outcome::failed);
+  reportOf(outcome, 0).runs.clear();
+  EXPECT_EQ(judgeNcclTraffic(outcome, outcome.members[0])->outcome, Outcome::failed);
 }
 
 TEST(JudgeNccl, NothingRunIsNotPassed) {
@@ -274,18 +366,69 @@ TEST(JudgeNccl, BandwidthIsShownBesideLimitsPublishedFigureAndLastRun) {
   for (NcclMember& each : outcome.members) {
     each.nics[0].limit->gigabits = 1600;
     each.nics[0].limit->wire = 1600;
+    each.nics[0].limit->pcie = 1800;
   }
   const Finding finding = judgeNcclBandwidth(outcome, std::nullopt, last, figures);
   EXPECT_EQ(finding.outcome, Outcome::waived);
   EXPECT_THAT(finding.seen,
-              AllOf(HasSubstr("all-reduce 170 GB/s with 1 GiB"), HasSubstr("headers 200 GB/s"),
+              AllOf(HasSubstr("all-reduce 170 GB/s with 1 GiB"),
+                    HasSubstr("all-gather 160 GB/s with 1 GiB"), HasSubstr("headers 200 GB/s"),
                     HasSubstr("published 176 GB/s"), HasSubstr("NVLink 450 GB/s"),
                     HasSubstr("last run all-reduce 99")));
-  EXPECT_EQ(figures[0].limit, 1600);
-  EXPECT_EQ(judgeNcclBandwidth(outcome, 0.8, {}, figures).outcome, Outcome::passed);
-  EXPECT_EQ(judgeNcclBandwidth(outcome, 0.9, {}, figures).outcome, Outcome::failed);
+  EXPECT_EQ(figures[0].limit, std::nullopt) << "not comparable for an all-reduce";
+  EXPECT_EQ(figures[1].limit, 1600);
+  EXPECT_EQ(judgeNcclBandwidth(outcome, 0.79, {}, figures).outcome, Outcome::passed);
+  EXPECT_EQ(judgeNcclBandwidth(outcome, 0.82, {}, figures).outcome, Outcome::failed)
+      << "the all-reduce's 85 % do not hide the all-gather's 80 %";
   outcome.members[1].nics[0].limit = std::nullopt;
   EXPECT_EQ(judgeNcclBandwidth(outcome, 0.8, {}, figures).outcome, Outcome::notObservable);
+}
+
+/// Two guests with a port of 100 GB/s and eight GPUs each.
+NcclOutcome twiceEightGpus() {
+  NcclOutcome outcome = pairOf();
+  for (std::size_t each : {0U, 1U}) {
+    outcome.members[each].firstRank = static_cast<unsigned>(8 * each);
+    outcome.members[each].gpus = std::vector<std::string>(8, "gpu");
+    outcome.members[each].products = std::vector<std::string>(8, "NVIDIA H200");
+    outcome.members[each].report = soundReport(8, 16);
+    reportOf(outcome, each).runs[1].busGigabytes = 95;
+  }
+  return outcome;
+}
+
+TEST(JudgeNccl, TreesMayExceedTheRateOfThePorts) {
+  NcclOutcome outcome = twiceEightGpus();
+  const auto outcomeWith = [&](double allReduce) {
+    reportOf(outcome, 0).runs[0].busGigabytes = allReduce;
+    std::vector<Figure> figures;
+    EXPECT_EQ(judgeNcclData(outcome, figures).outcome, Outcome::passed);
+    return judgeNcclBandwidth(outcome, std::nullopt, {}, figures);
+  };
+  EXPECT_EQ(outcomeWith(187).outcome, Outcome::waived);
+  const Finding wrong = outcomeWith(210);
+  EXPECT_EQ(wrong.outcome, Outcome::warning);
+  EXPECT_THAT(wrong.expected, HasSubstr("at most 188 GB/s"));
+}
+
+TEST(JudgeNccl, PortsOfOneCardShareItsLink) {
+  NcclOutcome outcome = pairOf();
+  for (NcclMember& each : outcome.members) {
+    each.nics.push_back(nic());
+    each.nics[1].pf = *parsePciAddress("0000:01:00.1");
+  }
+  std::vector<Figure> figures;
+  reportOf(outcome, 0).runs[0].busGigabytes = 110;
+  reportOf(outcome, 0).runs[1].busGigabytes = 110;
+  judgeNcclData(outcome, figures);
+  const Finding finding = judgeNcclBandwidth(outcome, 0.9, {}, figures);
+  EXPECT_EQ(finding.outcome, Outcome::passed) << "110 of 112.5 GB/s";
+  EXPECT_THAT(finding.seen, AllOf(HasSubstr("headers 200 GB/s"), HasSubstr("PCI Express 11")));
+  EXPECT_EQ(figures[1].limit, 900);
+  outcome.members[0].nics[1].pf = *parsePciAddress("0000:02:00.0");
+  outcome.members[1].nics[1].machine = "other";
+  EXPECT_EQ(judgeNcclBandwidth(outcome, 0.9, {}, figures).outcome, Outcome::failed)
+      << "two cards: 110 of 200 GB/s";
 }
 
 TEST(JudgeNccl, PortIsCountedOnceAndTheLowerGuestCounts) {

@@ -13,7 +13,9 @@ namespace vfpass::verify {
 namespace {
 
 using testing::Each;
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 using testing::SizeIs;
 using Json = nlohmann::json;
 
@@ -24,8 +26,11 @@ class MeasureBaselineTest : public testing::Test {
  protected:
   MeasureBaselineTest() : inventory(Json::parse(soundInventory)) {}
 
+  std::chrono::seconds timeout{600};
+
   std::vector<Figure> measure(const std::optional<PciAddress>& gpu = std::nullopt) {
-    const BaselinePlan plan{at("0000:01:00.0"), gpu};
+    BaselinePlan plan{at("0000:01:00.0"), gpu};
+    plan.timeout = timeout;
     return measureBaseline([this](const auto& arguments) { return answer(arguments); }, plan,
                            [](const std::string&) {});
   }
@@ -42,6 +47,7 @@ class MeasureBaselineTest : public testing::Test {
 
   Json answer(const std::vector<std::string>& arguments) {
     if (arguments.front() == "inventory") {
+      inventoryOptions.assign(arguments.begin() + 1, arguments.end());
       return inventory;
     }
     calls.push_back(join(arguments, " "));
@@ -67,6 +73,7 @@ class MeasureBaselineTest : public testing::Test {
   Json inventory;
   bool correct = true;
   std::vector<std::string> calls;
+  std::vector<std::string> inventoryOptions;
 };
 
 TEST_F(MeasureBaselineTest, MeasuresAsVerifyDoes) {
@@ -78,6 +85,13 @@ TEST_F(MeasureBaselineTest, MeasuresAsVerifyDoes) {
   EXPECT_DOUBLE_EQ(figures[0].gigabitsPerSecond, 97.5);
   EXPECT_TRUE(figures[3].relaxedOrdering);
   EXPECT_THAT(calls, Each(HasSubstr("loopback --device mlx5_0 --ib-port 1")));
+  EXPECT_THAT(inventoryOptions, ElementsAre("--no-gpus")) << "libcuda may load NVIDIA's modules";
+}
+
+TEST_F(MeasureBaselineTest, ProbeEndsWithinTimeout) {
+  timeout = std::chrono::seconds(100);
+  measure();
+  EXPECT_THAT(calls, Each(HasSubstr("--deadline 40")));
 }
 
 TEST_F(MeasureBaselineTest, MeasuresMemoryOfGpuThatHostUses) {
@@ -85,6 +99,7 @@ TEST_F(MeasureBaselineTest, MeasuresMemoryOfGpuThatHostUses) {
                        {"devices", {{{"pci", "0000:05:00.0"}, {"index", 0}, {"name", "H100"}}}}};
   const auto figures = measure(at("0000:05:00.0"));
   ASSERT_THAT(figures, SizeIs(8));
+  EXPECT_THAT(inventoryOptions, IsEmpty());
   EXPECT_EQ(figures[4].memory, "gpu");
   EXPECT_EQ(figures[4].gpu, "0000:05:00.0");
   EXPECT_THAT(calls.back(), HasSubstr("--gpu 0000:05:00.0"));

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <csignal>
 #include <nlohmann/json.hpp>
 
 #include "fake/local_guest.hpp"
@@ -168,6 +169,23 @@ TEST_F(VerifyNcclTest, KilledProbeIsNamed) {
   const auto report = verify();
   EXPECT_THAT(results(report), testing::ElementsAre("nccl-ranks failed"));
   EXPECT_THAT(seenAt(report, "nccl-ranks"), StartsWith("rank 1 (train1): the probe exited"));
+}
+
+TEST_F(VerifyNcclTest, ReportThatIsNoJsonIsAFindingOfItsGuest) {
+  settings(rdmaLog + "case \" $* \" in *' --first-rank 1 '*) echo '{broken'; exit;; esac");
+  const auto report = verify();
+  EXPECT_THAT(results(report), testing::ElementsAre("nccl-ranks failed"));
+  EXPECT_THAT(seenAt(report, "nccl-ranks"), StartsWith("rank 1 (train1): invalid reply"));
+}
+
+TEST_F(VerifyNcclTest, SignalEndsTheVerification) {
+  guests.hypervisor.agent = [this](const std::string& command) {
+    if (command.find("--first-rank") != std::string::npos) {
+      throw Cancelled(SIGTERM, "interrupted");
+    }
+    return guests.agent.answer(command);
+  };
+  EXPECT_THROW(verify(), Cancelled);
 }
 
 TEST_F(VerifyNcclTest, RankThatNeverComesIsNamedBeforeTheDeadline) {

@@ -33,6 +33,7 @@ LEASES = [
     lease(4, "a,\"b\"\n0xff=full ;", "rail0", guids(4)),
     lease(5, "ethernet", "rail0", {"mac": "02:01:02:03:04:05"}, infiniband=False),
     lease(6, "refused", "rail0", guids(6), refused=["port-guid"]),
+    lease(7, "=cmd|'calc'!A0", "rail0", guids(7), refused=["node-guid"]),
 ]
 
 path = Path(sys.argv[1])

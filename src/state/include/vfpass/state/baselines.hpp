@@ -9,7 +9,8 @@
 namespace vfpass::state {
 
 /// Durably saves the baseline of this PF (JSON text) as `baselines/ADDRESS.json` in the state
-/// directory, for root only. Replaces an earlier one. Throws Error.
+/// directory, for root only. Replaces an earlier one. The caller holds the PF's lock
+/// (locks.hpp): the draft has one name for each PF. Throws Error.
 void keepBaseline(const std::filesystem::path& stateDirectory, const PciAddress& pf,
                   const std::string& text);
 

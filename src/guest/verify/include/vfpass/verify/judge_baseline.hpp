@@ -37,7 +37,8 @@ const Baseline* chooseBaseline(const std::vector<Baseline>& baselines, const Pci
 /// baseline: the best figure of each operation and memory beside the host's own, of messages of the
 /// same size. A warning below expectedBaselineShare, with what differs from the host, taken from
 /// the report's other findings, from doctor's and from `settings`. Waived without a baseline, and
-/// if card, slot, host or firmware is another one: then nothing is compared.
+/// if card, slot, host or firmware is another one: then nothing is compared. Also waived, with the
+/// comparison, if the card was or may have been in use during the baseline and no share is low.
 void judgeBaselines(const std::vector<BaselineSubject>& subjects, VerifyReport& report);
 
 }  // namespace vfpass::verify
