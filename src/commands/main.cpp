@@ -155,7 +155,7 @@ int run(int argc, char** argv, const std::vector<Command>& known, bool json) {
       return run(argc, argv, {commands.begin(), commands.end()}, json);
     }
     if (error.get_exit_code() != 0) {
-      throw usageError(app, error);
+      throw usageError(app, {argv + 1, argv + argc}, error);
     }
     return app.exit(error, std::cout, std::cerr);  // prints the help or the version
   }

@@ -124,6 +124,24 @@ bool isAboutValue(const CLI::ParseError& error) {
          dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr;
 }
 
+// CLI11 does not say which command left the word over: one before the name of the selected command
+// belongs to vfpass itself.
+Error unknownWord(const CLI::App& app, const CLI::App& command,
+                  const std::vector<std::string_view>& words, const std::string& word) {
+  const auto selected = app.get_subcommands();
+  const auto isFirst = [&](std::string_view each) {
+    return each == word || each == selected.front()->get_name();
+  };
+  if (selected.empty() || *std::ranges::find_if(words, isFirst) == word) {
+    return unknownCommand(app, word);
+  }
+  if (!namesOfCommands(command).empty()) {
+    return unknownCommand(command, word);
+  }
+  return badUsage("unexpected argument " + printable(word) + " of `" + commandPath(command) + "`",
+                  lookAtHelp(command));
+}
+
 }  // namespace
 
 std::string commandPath(const CLI::App& command) {
@@ -137,35 +155,31 @@ const CLI::App& selectedCommand(const CLI::App& app) {
 }
 
 Error unknownCommand(const CLI::App& above, const std::string& word) {
-  const auto near = similarCommand(above, word);
+  auto near = similarCommand(above, word);
+  if (near == word) {  // behind `--`, which ends commands, too
+    near.reset();
+  }
   return badUsage(
       "unknown command `" + commandPath(above) + " " + printable(word) + "`",
       near ? "did you mean `" + commandPath(above) + " " + *near + "`?" : lookAtHelp(above));
 }
 
-Error usageError(const CLI::App& app, const CLI::ParseError& error) {
+Error usageError(const CLI::App& app, const std::vector<std::string_view>& words,
+                 const CLI::ParseError& error) {
   const CLI::App& command = selectedCommand(app);
   if (isAboutValue(error)) {
     return badUsage("`" + commandPath(command) + "`: " + printable(error.what()),
                     lookAtHelp(command));
   }
-  if (const auto word = firstOf(app.remaining(true), isOption)) {
-    return unknownOption(command, optionName(*word));
+  const std::vector<std::string> left = app.remaining(true);
+  if (const auto option = firstOf(left, isOption)) {
+    return unknownOption(command, optionName(*option));
   }
-  // Words before the command, and those of a group without one.
-  for (const CLI::App* each : {&app, &command}) {
-    const auto word = firstOf(each->remaining(false), isWord);
-    if (word && !namesOfCommands(*each).empty()) {
-      return unknownCommand(*each, *word);
-    }
+  if (const auto word = firstOf(left, isWord)) {
+    return unknownWord(app, command, words, *word);
   }
   if (!namesOfCommands(command).empty()) {
     return missingCommand(command);
-  }
-  if (const auto word = firstOf(app.remaining(true), isWord)) {
-    return badUsage(
-        "unexpected argument " + printable(*word) + " of `" + commandPath(command) + "`",
-        lookAtHelp(command));
   }
   if (auto missing = missingArgument(command)) {
     return *missing;

@@ -2,6 +2,8 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "vfpass/error.hpp"
 
@@ -13,10 +15,11 @@ const CLI::App& selectedCommand(const CLI::App& app);
 /// The words that select the command: `vfpass host apply`.
 std::string commandPath(const CLI::App& command);
 
-/// What is wrong with a command line that CLI11 could not parse, in the form of every other error:
-/// the command and the word, and as remedy a similar name or the command's help. The texts of CLI11
-/// name neither, and differ between its releases.
-Error usageError(const CLI::App& app, const CLI::ParseError& error);
+/// What is wrong with a command line, `words`, that CLI11 could not parse, in the form of every
+/// other error: the command and the word, and as remedy a similar name or the command's help. The
+/// texts of CLI11 name neither, and differ between its releases.
+Error usageError(const CLI::App& app, const std::vector<std::string_view>& words,
+                 const CLI::ParseError& error);
 
 /// The same for the words after `help` that name no command.
 Error unknownCommand(const CLI::App& above, const std::string& word);
