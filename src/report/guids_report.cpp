@@ -2,8 +2,8 @@
 
 #include <array>
 #include <cstdio>
-#include <string_view>
 #include <ostream>
+#include <string_view>
 
 #include "json.hpp"
 #include "text_values.hpp"

@@ -74,7 +74,7 @@ class HelpTest(unittest.TestCase):
 
     def test_an_option_in_an_unknown_form_is_an_error(self):
         with self.assertRaises(generator.PageError):
-            generator.Help(HELP.replace("--mode MODE:{off,on}=on    ", "--mode <MODE>              "))
+            generator.Help(HELP.replace("--mode off|on=on            ", "--mode <MODE>              "))
 
 
 class RenderingTest(unittest.TestCase):

@@ -195,7 +195,7 @@ TEST_F(VerifyNcclTest, RankThatNeverComesIsNamedBeforeTheDeadline) {
 
 TEST_F(VerifyNcclTest, RanksThatDoNotMeetEndAtTheDeadline) {
   settings(rdmaLog + "export FAKE_NCCL_FAULT=absent FAKE_NCCL_RANK=1");
-  plan.probeTimeout = std::chrono::seconds(2);
+  plan.probeTimeout = std::chrono::seconds(10);  // a busy machine takes seconds to start two probes
   EXPECT_THAT(seenAt(verify(), "nccl-ranks"), HasSubstr("did not meet"));
 }
 
