@@ -165,7 +165,7 @@ TEST_F(VerifyNcclTest, WrongDataFailsWithoutBandwidth) {
 
 TEST_F(VerifyNcclTest, KilledProbeIsNamed) {
   settings(rdmaLog + "export FAKE_NCCL_FAULT=dies FAKE_NCCL_RANK=1");
-  plan.probeTimeout = std::chrono::seconds(3);
+  plan.probeTimeout = std::chrono::seconds(10);
   const auto report = verify();
   EXPECT_THAT(results(report), testing::ElementsAre("nccl-ranks failed"));
   EXPECT_THAT(seenAt(report, "nccl-ranks"), StartsWith("rank 1 (train1): the probe exited"));
