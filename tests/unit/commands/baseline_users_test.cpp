@@ -24,8 +24,8 @@ TEST(FunctionsOfCardTest, AreAllPortsWithoutVfs) {
   const auto bridge = builder.hostBridge("pci0000:00", 0);
   const auto first = builder.pf("0000:03:00.0", "mlx5_0", bridge);
   builder.pf("0000:03:00.1", "mlx5_1", bridge);
-  builder.topology.functions[builder.pf("0000:03:00.2", "mlx5_2", bridge)].physicalFunction =
-      builder.topology.functions[first].address;
+  const auto vf = builder.pf("0000:03:00.2", "mlx5_2", bridge);
+  builder.topology.functions[vf].physicalFunction = builder.topology.functions[first].address;
   builder.pf("0000:04:00.0", "mlx5_3", bridge);
   builder.gpu("0000:05:00.0", bridge);
   EXPECT_THAT(functionsOfCard(builder.topology, at("0000:03:00.1")),
