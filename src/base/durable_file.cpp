@@ -1,0 +1,108 @@
+#include "vfpass/base/durable_file.hpp"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <functional>
+
+#include "vfpass/base/file_descriptor.hpp"
+#include "vfpass/base/scope_guard.hpp"
+#include "vfpass/base/shell.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/error.hpp"
+
+namespace vfpass {
+namespace {
+
+std::string remedyForWrite(int error, const std::filesystem::path& folder) {
+  switch (error) {
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:  // the process's file size limit (ulimit -f), which stops a write like a full disk
+      return "make room in the file system of " + printable(folder.string()) + " (`df -h " +
+             shellArgument(folder.string()) + "`), then run the command again";
+    case EACCES:
+    case EPERM:
+      return "run as root, or as the owner of " + printable(folder.string());
+    case EROFS:
+      return "make the file system of " + printable(folder.string()) + " writable";
+    default:
+      return "check " + printable(folder.string());
+  }
+}
+
+[[noreturn]] void throwUnwritten(const std::filesystem::path& file, int error) {
+  throw Error("cannot write " + printable(file.string()) + ": " + errnoText(error),
+              remedyForWrite(error, file.parent_path()));
+}
+
+bool writeCompletely(int descriptor, const std::string& content) {
+  for (std::size_t done = 0; done < content.size();) {
+    const ssize_t count = ::write(descriptor, content.data() + done, content.size() - done);
+    if (count < 0 && errno != EINTR) {
+      return false;
+    }
+    done += count > 0 ? static_cast<std::size_t>(count) : 0;
+  }
+  return ::fsync(descriptor) == 0;
+}
+
+// The file exists already with the whole content, and an error here would say that it does not.
+void syncNames(const std::filesystem::path& folder) {
+  const FileDescriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (opened) {
+    ::fsync(opened.get());
+  }
+}
+
+// `prepare` sets mode and owner, `place` gives the draft its name; both return whether they could.
+void writeDraft(const std::filesystem::path& file, const std::string& content,
+                const std::function<bool(int)>& prepare,
+                const std::function<bool(const std::string&)>& place) {
+  // A name that begins with a dot is no mapping, should a signal end the process here.
+  std::string draft = file.parent_path() / ("." + file.filename().string() + ".XXXXXX");
+  const FileDescriptor target(::mkostemp(draft.data(), O_CLOEXEC));
+  if (!target) {
+    throwUnwritten(file, errno);
+  }
+  ScopeGuard removeDraft([&] { ::unlink(draft.c_str()); });
+  if (!writeCompletely(target.get(), content) || !prepare(target.get()) || !place(draft)) {
+    throwUnwritten(file, errno);
+  }
+  removeDraft.disarm();
+  syncNames(file.parent_path());
+}
+
+}  // namespace
+
+void createDurably(const std::filesystem::path& file, const std::string& content) {
+  writeDraft(
+      file, content, [](int draft) { return ::fchmod(draft, 0644) == 0; },
+      [&](const std::string& draft) {
+        if (::renameat2(AT_FDCWD, draft.c_str(), AT_FDCWD, file.c_str(), RENAME_NOREPLACE) == 0) {
+          return true;
+        }
+        if (errno == EEXIST) {
+          throw Error(printable(file.string()) + " exists already", "rename or remove it",
+                      ExitCode::badInput);
+        }
+        return false;
+      });
+}
+
+void replaceDurably(const std::filesystem::path& file, const std::string& content,
+                    const struct stat& original) {
+  writeDraft(
+      file, content,
+      [&](int draft) {
+        // chown(2) clears set-user-ID bits, so the mode comes second.
+        return ::fchown(draft, original.st_uid, original.st_gid) == 0 &&
+               ::fchmod(draft, original.st_mode & 07777U) == 0;
+      },
+      [&](const std::string& draft) { return ::rename(draft.c_str(), file.c_str()) == 0; });
+}
+
+}  // namespace vfpass

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace vfpass::config {
+
+/// A mapping that vfpass proposes.
+struct NewMapping {
+  std::string vm;    ///< as in the text
+  std::string name;  ///< of the domain; equal to `vm` if that is no UUID, or libvirt was not asked
+  std::string uuid;  ///< of the domain; may be empty
+  std::string text;
+};
+
+/// Creates `vms/NAME.yaml` in the configuration directory, and returns its path. Writes the whole
+/// file durably, or nothing. Throws Error (bad input) if any file there is a mapping of the VM, if
+/// the text has mistakes or conflicts with another mapping, or if the directory cannot be trusted;
+/// Error (failed) with a remedy for missing rights and a full disk.
+std::filesystem::path writeNewMapping(const std::filesystem::path& directory,
+                                      const NewMapping& mapping);
+
+}  // namespace vfpass::config

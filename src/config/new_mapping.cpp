@@ -1,0 +1,105 @@
+#include "vfpass/config/new_mapping.hpp"
+
+#include <algorithm>
+#include <system_error>
+
+#include "readers.hpp"
+#include "vfpass/base/durable_file.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/config/configuration.hpp"
+
+namespace vfpass::config {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void throwExists(const std::string& vm, const std::string& place) {
+  throw Error("VM " + printable(vm) + " has a mapping already: " + printable(place),
+              "change that file, or remove it first", ExitCode::badInput);
+}
+
+void requireNoMapping(const Configuration& configuration, const NewMapping& mapping) {
+  for (const auto& name : {mapping.name, mapping.vm}) {
+    const std::string& uuid = mapping.uuid.empty() ? mapping.vm : mapping.uuid;
+    if (const auto* found = findMapping(configuration, name, uuid)) {
+      throwExists(mapping.vm, toString(found->vmPlace));
+    }
+    if (const auto* faulty = findFaulty(configuration, name, uuid)) {
+      throwExists(mapping.vm, faulty->file + " (which has mistakes)");
+    }
+  }
+}
+
+// Names of domains may contain anything but a slash and a line feed (libvirt,
+// virXMLCheckIllegalChars), and a hidden file is no mapping.
+void requireFileName(const NewMapping& mapping) {
+  constexpr std::size_t longestName = 200;  // NAME_MAX is 255, and the draft needs some of it
+  const std::string& name = mapping.name;
+  if (name.empty() || name.front() == '.' || name.size() > longestName ||
+      name.find_first_of(std::string_view("/\0", 2)) != std::string::npos) {
+    throw Error("cannot name a file after VM " + printable(name),
+                "save the mapping under another name that ends in .yaml; only its `vm:` counts",
+                ExitCode::badInput);
+  }
+}
+
+[[noreturn]] void throwUnfit(const fs::path& file, const std::vector<Problem>& problems) {
+  std::vector<std::string> lines;
+  std::ranges::transform(problems, std::back_inserter(lines),
+                         [](const auto& problem) { return toString(problem); });
+  throw Error("cannot write " + printable(file.string()) + ":\n  " + join(lines, "\n  "),
+              mistakesOf(problems), "change the options, or the mappings that are named");
+}
+
+// Other commands refuse both of two mappings that claim one device.
+void requireUsable(const fs::path& file, const std::string& text, Configuration configuration) {
+  ProblemList list(file.string());
+  configuration.mappings.push_back(readMapping(text, list));
+  std::vector<Problem> problems = list.take();
+  if (problems.empty()) {
+    problems = crossCheck(configuration.mappings);
+    std::erase_if(problems, [&](const Problem& problem) {
+      return problem.place.file != file.string() &&
+             problem.message.find(file.string()) == std::string::npos;
+    });
+  }
+  if (!problems.empty()) {
+    throwUnfit(file, problems);
+  }
+}
+
+// A mapping in a directory that others can write to would be ignored.
+void requireUsableFolders(const Configuration& configuration, const fs::path& folder) {
+  std::vector<Problem> problems;
+  std::ranges::copy_if(configuration.problems, std::back_inserter(problems),
+                       [&](const Problem& problem) {
+                         return problem.place.file == folder.string() ||
+                                problem.place.file == folder.parent_path().string();
+                       });
+  if (!problems.empty()) {
+    throwUnfit(folder, problems);
+  }
+}
+
+}  // namespace
+
+fs::path writeNewMapping(const fs::path& directory, const NewMapping& mapping) {
+  requireFileName(mapping);
+  const Configuration configuration = loadConfiguration(directory);
+  const fs::path folder = directory / "vms";
+  requireUsableFolders(configuration, folder);
+  requireNoMapping(configuration, mapping);
+  const fs::path file = folder / (mapping.name + ".yaml");
+  requireUsable(file, mapping.text, configuration);
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error && error.value() != EEXIST) {
+    throw Error(
+        "cannot create directory " + printable(folder.string()) + ": " + errnoText(error.value()),
+        "run as root, or as the owner of " + printable(directory.string()));
+  }
+  createDurably(file, mapping.text);
+  return file;
+}
+
+}  // namespace vfpass::config

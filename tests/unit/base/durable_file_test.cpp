@@ -1,0 +1,136 @@
+#include "vfpass/base/durable_file.hpp"
+
+#include <gmock/gmock.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <fstream>
+#include <sstream>
+
+#include "vfpass/base/scope_guard.hpp"
+#include "vfpass/error.hpp"
+
+namespace vfpass {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+class DurableFileTest : public testing::Test {
+ protected:
+  DurableFileTest() {
+    std::string pattern = (fs::temp_directory_path() / "vfpass-durable-XXXXXX").string();
+    folder = ::mkdtemp(pattern.data());
+  }
+  ~DurableFileTest() override { fs::remove_all(folder); }
+  DurableFileTest(const DurableFileTest&) = delete;
+  DurableFileTest& operator=(const DurableFileTest&) = delete;
+
+  static std::string read(const fs::path& file) {
+    std::ostringstream text;
+    text << std::ifstream(file).rdbuf();
+    return text.str();
+  }
+  [[nodiscard]] std::ptrdiff_t files() const {
+    return std::distance(fs::directory_iterator(folder), fs::directory_iterator());
+  }
+  static struct stat statusOf(const fs::path& file) {
+    struct stat status {};
+    EXPECT_EQ(::lstat(file.c_str(), &status), 0);
+    return status;
+  }
+
+  fs::path folder;
+};
+
+// Writes as with a disk that is full after 16 bytes.
+template <typename Write>
+std::string failureWithoutRoom(Write write) {
+  rlimit before{};
+  ::getrlimit(RLIMIT_FSIZE, &before);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{16, before.rlim_max};
+  ::setrlimit(RLIMIT_FSIZE, &small);
+  const ScopeGuard restore([&] {
+    ::setrlimit(RLIMIT_FSIZE, &before);
+    std::signal(SIGXFSZ, handler);
+  });
+  try {
+    write();
+  } catch (const Error& error) {
+    return std::string(error.what()) + "; " + error.remedy();
+  }
+  return "";
+}
+
+TEST_F(DurableFileTest, CreatesTheFile) {
+  createDurably(folder / "a.yaml", "one");
+  EXPECT_EQ(read(folder / "a.yaml"), "one");
+  EXPECT_EQ(files(), 1);
+  EXPECT_EQ(fs::status(folder / "a.yaml").permissions(), fs::perms{0644});
+}
+
+TEST_F(DurableFileTest, DoesNotCreateOverAFileOrLink) {
+  std::ofstream(folder / "a.yaml") << "kept";
+  fs::create_symlink("none", folder / "b.yaml");
+  EXPECT_THROW(createDurably(folder / "a.yaml", "new"), Error);
+  EXPECT_THROW(createDurably(folder / "b.yaml", "new"), Error);
+  EXPECT_EQ(read(folder / "a.yaml"), "kept");
+  EXPECT_FALSE(fs::exists(folder / "none"));
+  EXPECT_EQ(files(), 2) << "no draft is left";
+}
+
+TEST_F(DurableFileTest, ReplacesWithTheModeOfTheOriginal) {
+  std::ofstream(folder / "a.yaml") << "old";
+  fs::permissions(folder / "a.yaml", fs::perms{0640});
+  const auto original = statusOf(folder / "a.yaml");
+  replaceDurably(folder / "a.yaml", "new", original);
+  EXPECT_EQ(read(folder / "a.yaml"), "new");
+  EXPECT_EQ(statusOf(folder / "a.yaml").st_mode, original.st_mode);
+  EXPECT_EQ(files(), 1);
+}
+
+TEST_F(DurableFileTest, ReplacesWithTheOwnerOfTheOriginal) {
+  constexpr unsigned otherUser = 54321;
+  std::ofstream(folder / "a.yaml") << "old";
+  if (::chown((folder / "a.yaml").c_str(), 0, otherUser) != 0) {
+    GTEST_SKIP() << "only root can change the owner";
+  }
+  replaceDurably(folder / "a.yaml", "new", statusOf(folder / "a.yaml"));
+  EXPECT_EQ(statusOf(folder / "a.yaml").st_gid, otherUser);
+}
+
+TEST_F(DurableFileTest, LeavesNothingWithoutRoom) {
+  const std::string text(1000, 'x');
+  const auto failure = failureWithoutRoom([&] { createDurably(folder / "a.yaml", text); });
+  EXPECT_THAT(failure, HasSubstr("a.yaml: File too large (EFBIG); make room in the file system"));
+  EXPECT_EQ(files(), 0);
+}
+
+TEST_F(DurableFileTest, KeepsTheOriginalWithoutRoom) {
+  std::ofstream(folder / "a.yaml") << "old";
+  const auto original = statusOf(folder / "a.yaml");
+  const std::string text(1000, 'x');
+  EXPECT_NE(failureWithoutRoom([&] { replaceDurably(folder / "a.yaml", text, original); }), "");
+  EXPECT_EQ(read(folder / "a.yaml"), "old");
+  EXPECT_EQ(files(), 1);
+}
+
+TEST_F(DurableFileTest, NamesTheUserWhoMayWrite) {
+  if (::geteuid() == 0) {
+    GTEST_SKIP() << "root may write everywhere";
+  }
+  fs::permissions(folder, fs::perms{0555});
+  try {
+    createDurably(folder / "a.yaml", "new");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.remedy(), HasSubstr("run as root"));
+  }
+  fs::permissions(folder, fs::perms{0755});
+}
+
+}  // namespace
+}  // namespace vfpass
