@@ -23,6 +23,7 @@ void addDetach(CLI::App& app, Runner& runner);
 void addStatus(CLI::App& app, Runner& runner);
 void addRecover(CLI::App& app, Runner& runner);
 void addHost(CLI::App& app, Runner& runner);
+void addHostGuids(CLI::App& host, Runner& runner);  ///< its command `guids`
 void addPf(CLI::App& app, Runner& runner);
 void addVf(CLI::App& app, Runner& runner);
 void addHook(CLI::App& app, Runner& runner);

@@ -1,7 +1,6 @@
 #include <algorithm>
 
 #include "commands.hpp"
-#include "host_guids.hpp"
 #include "host_policy_input.hpp"
 #include "vfpass/plan/select_pf.hpp"
 

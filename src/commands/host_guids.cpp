@@ -1,11 +1,10 @@
-#include "host_guids.hpp"
-
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <tuple>
 
+#include "commands.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/report/guids_report.hpp"
 

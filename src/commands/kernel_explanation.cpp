@@ -5,7 +5,7 @@
 #include <set>
 #include <string>
 
-#include "vfpass/verify/wrong_bytes.hpp"
+#include "vfpass/verify/verify_guest.hpp"
 
 namespace vfpass::commands {
 namespace {

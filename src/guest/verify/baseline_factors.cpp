@@ -1,4 +1,4 @@
-#include "baseline_factors.hpp"
+#include "vfpass/verify/judge_baseline.hpp"
 
 #include <algorithm>
 #include <array>

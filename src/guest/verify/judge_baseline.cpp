@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "baseline_factors.hpp"
 #include "judge_transfer.hpp"
 #include "vfpass/base/text.hpp"
 

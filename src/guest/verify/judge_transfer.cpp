@@ -13,7 +13,6 @@
 #include "vfpass/base/json_reader.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/finding.hpp"
-#include "vfpass/verify/wrong_bytes.hpp"
 
 namespace vfpass::verify {
 namespace {

@@ -33,6 +33,11 @@ struct BaselineSubject {
 const Baseline* chooseBaseline(const std::vector<Baseline>& baselines, const PciAddress& pf,
                                const std::string& guid);
 
+/// What differs between this VF's guest and the host itself during its baseline, most likely cause
+/// first. `lowOnGpu`: a figure of GPU memory is low, so that the path to the GPU counts.
+std::vector<BaselineFactor> baselineFactors(const BaselineSubject& subject,
+                                            const VerifyReport& report, bool lowOnGpu);
+
 /// Adds a finding `baseline` for each VF that has moved data, and the comparison where its PF has a
 /// baseline: the best figure of each operation and memory beside the host's own, of messages of the
 /// same size. A warning below expectedBaselineShare, with what differs from the host, taken from

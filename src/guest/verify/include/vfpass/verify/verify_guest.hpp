@@ -80,4 +80,8 @@ struct VerifyWatch {
 VerifyReport verifyGuest(agent::Agent& agent, const agent::ProbeFile& probe, const VerifyPlan& plan,
                          const VerifyWatch& watch);
 
+/// Whether data arrived with other bytes, as opposed to a transfer that could not be made. Only a
+/// fault of hardware or firmware explains that.
+bool hasWrongBytes(const Finding& finding);
+
 }  // namespace vfpass::verify

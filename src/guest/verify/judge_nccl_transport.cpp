@@ -1,0 +1,162 @@
+#include "nccl_transports.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "nccl_requests.hpp"
+#include "vfpass/base/text.hpp"
+
+namespace vfpass::verify {
+namespace {
+
+// NCCL names ports that it uses as one device `mlx5_0+mlx5_1`.
+std::vector<std::string> partsOf(const std::string& name) {
+  std::vector<std::string> parts;
+  for (std::size_t from = 0; from <= name.size();) {
+    const std::size_t end = std::min(name.find('+', from), name.size());
+    parts.push_back(name.substr(from, end - from));
+    from = end + 1;
+  }
+  return parts;
+}
+
+void addRdma(const NcclMember& member, const NcclConnection& connection, Transports& found) {
+  const auto& devices = member.report->devices;
+  const auto device = std::ranges::find_if(
+      devices, [&](const NcclDevice& each) { return connection.device == each.number; });
+  if (device == devices.end()) {
+    found.unknown.insert("a device that the log does not name");
+    return;
+  }
+  for (const std::string& part : partsOf(device->name)) {
+    const auto nic = std::ranges::find(member.nics, part, &NcclNic::device);
+    if (nic == member.nics.end()) {
+      found.notLeased.insert(part);
+    } else {
+      (connection.gpuDirect ? found.used : found.withoutGpu).insert(nic->entry);
+    }
+  }
+}
+
+void addConnection(const NcclMember& member, const NcclConnection& connection, Transports& found) {
+  const bool inside = member.has(connection.from) && member.has(connection.to);
+  const std::string& transport = connection.transport;
+  if (transport == "NET/IB") {
+    addRdma(member, connection, found);
+  } else if (transport == "NET/Socket") {
+    found.sockets.insert(transport);
+  } else if (transport.starts_with("NET/")) {
+    found.unknown.insert(transport);
+  } else {
+    (inside ? found.inside : found.impossible).insert(transport);
+  }
+}
+
+std::string devicesOf(const NcclMember& member) {
+  std::vector<std::string> names;
+  for (const NcclNic& each : member.nics) {
+    names.push_back(each.device);
+  }
+  return join(names, ",");
+}
+
+Finding transportFailure(Finding finding, const std::string& seen, const std::string& remedy) {
+  finding.outcome = Outcome::failed;
+  finding.seen = seen;
+  finding.remedy = remedy;
+  return finding;
+}
+
+// The first failure counts: those further down follow from it.
+std::optional<Finding> wrongTransport(const NcclMember& member, const Transports& found,
+                                      const Finding& finding) {
+  if (!found.impossible.empty()) {
+    return transportFailure(finding,
+                            listOf(found.impossible) + " to another guest, which is impossible",
+                            "do not trust the guest's result: only a network connects two VMs");
+  }
+  if (!found.sockets.empty()) {
+    return transportFailure(
+        finding, "TCP sockets instead of RDMA",
+        "look in the guest for NCCL_IB_DISABLE and NCCL_IB_HCA in /etc/nccl.conf, and for the RDMA "
+        "device with `vfpass verify VM`");
+  }
+  if (!found.notLeased.empty()) {
+    return transportFailure(
+        finding, "RDMA over " + listOf(found.notLeased) + ", which no lease gives the VM",
+        "set NCCL_IB_HCA: =" + devicesOf(member) +
+            " below nccl: {environment: ...} in the mapping, then run vfpass "
+            "guest-setup VM");
+  }
+  if (!found.withoutGpu.empty()) {
+    return transportFailure(
+        finding,
+        "RDMA over " + listOf(found.withoutGpu) + " without GPUDirect, through host memory",
+        "see gpu-driver, gpu-path and gpu-distance in this report: GPUDirect needs DMA-BUF or "
+        "nvidia_peermem, and NIC and GPU below one switch (topology: mirror)");
+  }
+  return std::nullopt;
+}
+
+Finding insideOneGuest(const Transports& found, Finding finding) {
+  finding.expected = "the GPUs of the VM reach each other without host memory";
+  finding.seen = listOf(found.inside);
+  const bool shared = std::ranges::any_of(
+      found.inside, [](const std::string& each) { return each.starts_with("SHM"); });
+  if (shared) {
+    finding.outcome = Outcome::warning;
+    finding.remedy =
+        "look at `nvidia-smi topo -p2p r` in the guest; between passed-through GPUs without "
+        "NVLink, "
+        "see the findings about ACS of `vfpass doctor`";
+  }
+  return finding;
+}
+
+}  // namespace
+
+Transports transportsOf(const NcclOutcome& outcome, const NcclMember& member) {
+  Transports found;
+  for (const NcclConnection& each : member.report->connections) {
+    const bool from = member.has(each.from);
+    const bool to = member.has(each.to);
+    const bool known = each.from < outcome.ranks() && each.to < outcome.ranks();
+    // Between its own GPUs only matters when there is no other guest.
+    if (known && (outcome.members.size() > 1 ? from != to : from && to)) {
+      addConnection(member, each, found);
+    }
+  }
+  return found;
+}
+
+Finding judgeNcclTransport(const NcclOutcome& outcome, const NcclMember& member) {
+  const Finding finding{"nccl-transport",
+                        member.prefix,
+                        Outcome::passed,
+                        "NCCL's log: RDMA of leased VFs into GPU memory (GDRDMA) to other guests",
+                        "",
+                        ""};
+  const Transports found = transportsOf(outcome, member);
+  if (const auto failed = wrongTransport(member, found, finding)) {
+    return *failed;
+  }
+  Finding result = finding;
+  if (!found.unknown.empty()) {
+    result.outcome = Outcome::notObservable;
+    result.seen = listOf(found.unknown);
+    result.remedy = "see NCCL_NET and NCCL_NET_PLUGIN in the guest's /etc/nccl.conf";
+  } else if (outcome.members.size() == 1 && found.used.empty() && !found.inside.empty()) {
+    return insideOneGuest(found, result);
+  } else if (found.used.empty()) {
+    result.outcome = Outcome::notObservable;
+    result.seen = "the log names no connection";
+    result.remedy =
+        "run the probe's command nccl by hand in the guest, and look at the warnings in its log";
+  } else {
+    result.seen = "GDRDMA over " + listOf(found.used);
+  }
+  return result;
+}
+
+}  // namespace vfpass::verify
