@@ -1,6 +1,8 @@
 #include "drift.hpp"
 #include "verification_steps.hpp"
+#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/plan/lease_device.hpp"
 
 namespace vfpass::commands {
 namespace {
@@ -19,6 +21,42 @@ void addDriftLine(std::string_view line, std::vector<std::string>& seen,
   }
 }
 
+bool haveSame(const VfSettings& one, const VfSettings& other, Attribute attribute) {
+  return only(one, {attribute}) == only(other, {attribute});
+}
+
+// The settings that the lease leaves out and that have changed since the guest's start, which set
+// neutral values. A driver that refused to do so kept the value from before the first lease, and a
+// lease does not record that.
+std::vector<Attribute> changedByOthers(const Lease& vf, const VfSettings& seen) {
+  const VfSettings started = settingsOf(plan::withoutLeftOvers(vf, seen));
+  std::vector<Attribute> changed;
+  for (const Attribute attribute : differingAttributes(started, seen)) {
+    if (haveSame(settingsOf(vf), {}, attribute) &&
+        !haveSame(vf.original.settings, seen, attribute)) {
+      changed.push_back(attribute);
+    }
+  }
+  return changed;
+}
+
+void addSettingsOfOthers(const Lease& vf, const VfSettings& seen, std::vector<std::string>& lines,
+                         std::vector<std::string>& remedies) {
+  const VfSettings started = settingsOf(plan::withoutLeftOvers(vf, seen));
+  std::vector<std::string> names;
+  for (const Attribute attribute : changedByOthers(vf, seen)) {
+    names.emplace_back(toString(attribute));
+    lines.push_back(names.back() + " is " + describe(seen, attribute) + " instead of " +
+                    describe(started, attribute) + ", and the mapping leaves it out");
+  }
+  if (!names.empty()) {
+    const std::string domain = shellArgument(vf.domainName);
+    remedies.push_back("add the wanted " + join(names, ", ") + " of " + vf.entry +
+                       " to the mapping, then run `vfpass attach " + domain + "`; or shut " +
+                       domain + " down, then start it again, to reset it");
+  }
+}
+
 }  // namespace
 
 Finding judgeLeasedSettings(const Lease& vf, const Inventory& inventory,
@@ -30,6 +68,10 @@ Finding judgeLeasedSettings(const Lease& vf, const Inventory& inventory,
   std::vector<std::string> remedies;
   for (const std::string& line : kernelDrift(vf, inventory, bootId, true)) {
     addDriftLine(line, seen, remedies);
+  }
+  const VirtualFunction* found = plan::findVf(inventory, vf);
+  if (found != nullptr && vf.state != LeaseState::reserved && vf.bootId == bootId) {
+    addSettingsOfOthers(vf, found->settings, seen, remedies);
   }
   if (!seen.empty()) {
     finding.outcome = Outcome::warning;

@@ -47,8 +47,9 @@ std::string reportTime();
 VerifyPolicy verifyPolicyOf(Session& session, const DomainDescription& domain);
 
 /// `vf-settings`: whether MAC, VLAN and the other settings that the kernel reports for this VF of a
-/// running guest are those of its lease. A warning with each difference, for example after another
-/// program has set the VLAN; waived if the kernel does not show one of them. Pure.
+/// running guest are those of its lease or, for a setting that the lease leaves out, the neutral
+/// value that a start sets. A warning with each difference, for example after another program has
+/// set the VLAN; waived if the kernel does not show one of them. Pure.
 Finding judgeLeasedSettings(const Lease& vf, const Inventory& inventory, const std::string& bootId);
 
 /// Adds to each failed finding the last line of the host's kernel log about its devices: for an

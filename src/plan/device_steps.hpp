@@ -13,10 +13,6 @@ namespace vfpass::plan {
 /// <interface>, libvirt sets MAC and VLAN.
 VfSettings settingsToApply(const Lease& lease);
 
-/// The lease, with neutral values for what it does not state and a VF with the values `seen` has:
-/// what somebody else left on the VF is not part of the lease.
-Lease withoutLeftOvers(Lease lease, const VfSettings& seen);
-
 /// The lease, with no refusals of what it states: the driver is asked again.
 Lease askingAgain(Lease lease);
 

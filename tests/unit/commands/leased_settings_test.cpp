@@ -54,6 +54,45 @@ TEST_F(LeasedSettingsTest, VlanThatSomebodyHasSetIsNamed) {
   EXPECT_EQ(finding.remedy, "run `vfpass attach train0` to set it again");
 }
 
+TEST_F(LeasedSettingsTest, SettingThatMappingLeavesOutIsComparedWithThatOfTheStart) {
+  vfOf(lease).settings.vlan.reset();
+  VfSettings& seen = inventory.pfs[0].vfs[0].settings;
+  seen.vlan = Vlan{};
+  seen.spoofCheck = true;
+  EXPECT_EQ(judge().outcome, Outcome::passed) << judge().seen;
+  seen.vlan = Vlan{99, 0, VlanProtocol::dot1q};
+  seen.spoofCheck = false;
+  const Finding finding = judge();
+  EXPECT_EQ(finding.outcome, Outcome::warning);
+  EXPECT_THAT(finding.seen, HasSubstr("vlan is 99 qos 0 802.1Q instead of none"));
+  EXPECT_THAT(finding.seen, HasSubstr("spoof-check is off instead of on"));
+  EXPECT_THAT(finding.remedy, HasSubstr("vlan, spoof-check of rail0 to the mapping, then run "
+                                        "`vfpass attach train0`"));
+  vfOf(lease).settings.vlan = seen.vlan;
+  vfOf(lease).settings.spoofCheck = false;
+  EXPECT_EQ(judge().outcome, Outcome::passed) << "as the remedy says";
+}
+
+TEST_F(LeasedSettingsTest, SettingThatMappingLeavesOutMayHaveItsOriginalValue) {
+  VfSettings& seen = inventory.pfs[0].vfs[0].settings;
+  seen.trust = true;
+  EXPECT_EQ(judge().outcome, Outcome::warning);
+  lease.original.settings.trust = true;
+  EXPECT_EQ(judge().outcome, Outcome::passed) << "the driver may have refused the neutral one";
+}
+
+TEST_F(LeasedSettingsTest, SettingThatTheDriverRefusedIsNotCompared) {
+  inventory.pfs[0].vfs[0].settings.trust = true;
+  vfOf(lease).refused = {Attribute::trust};
+  EXPECT_EQ(judge().outcome, Outcome::passed) << judge().seen;
+}
+
+TEST_F(LeasedSettingsTest, VlanOfAnInterfaceIsLibvirts) {
+  vfOf(lease).settings.vlan.reset();
+  vfOf(lease).interfaceForm = true;
+  EXPECT_EQ(judge().outcome, Outcome::passed) << judge().seen;
+}
+
 TEST_F(LeasedSettingsTest, SettingThatKernelDoesNotShowHasNotPassed) {
   inventory.pfs[0].vfs[0].settings.vlan.reset();
   const Finding finding = judge();

@@ -19,6 +19,10 @@ std::vector<Lease> persistentLeases(const std::vector<Lease>& leases, const Uuid
 /// the lease is for a function, or if the VF does not exist.
 const VirtualFunction* findVf(const Inventory& inventory, const Lease& lease);
 
+/// The lease, with neutral values for what it does not state and a VF with the values `seen` has. A
+/// start sets them: what somebody else left on the VF is not part of the lease.
+Lease withoutLeftOvers(Lease lease, const VfSettings& seen);
+
 /// How the device that is now at a lease's addresses differs from the leased one: its card has
 /// another serial number or another place in the PCI tree, or the VF of that index has another
 /// address. Empty: it is the same device. Serial numbers are compared only where both are known.
