@@ -1,0 +1,182 @@
+#include "vfpass/domain/read_hand_made.hpp"
+
+#include <array>
+#include <pugixml.hpp>
+
+#include "document.hpp"
+#include "our_elements.hpp"
+#include "pci_elements.hpp"
+#include "qemu_arguments.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/domain_facts.hpp"
+#include "vfpass/lease.hpp"
+
+namespace vfpass::domain {
+namespace {
+
+std::string textOf(pugi::xml_node node, const char* attribute) {
+  return std::string(attributeText(node, attribute));
+}
+
+constexpr std::size_t longestForm = 64;
+
+std::string formOf(pugi::xml_node device) {
+  return "<" + std::string(device.name()) + " type='" +
+         textOf(device, "type").substr(0, longestForm) + "'>";
+}
+
+// Where libvirt itself would find a function; nullopt for an element that names none.
+std::optional<HandMadeKind> kindOf(pugi::xml_node device) {
+  const std::string_view name = device.name();
+  const auto type = attributeText(device, "type");
+  if (name == "hostdev") {
+    if (attributeText(device, "mode") == "capabilities") {
+      return HandMadeKind::capability;
+    }
+    return type == "pci"    ? HandMadeKind::hostdev
+           : type == "mdev" ? HandMadeKind::mediated
+                            : HandMadeKind::otherBus;
+  }
+  if (name == "interface" && type == "hostdev") {
+    const bool pci = hostAddressElement(device).has_value();
+    return pci ? HandMadeKind::interface : HandMadeKind::otherBus;
+  }
+  if (name == "interface" && type == "network") {
+    return HandMadeKind::fromNetwork;
+  }
+  return name == "disk" && type == "nvme" ? std::optional(HandMadeKind::nvmeDisk) : std::nullopt;
+}
+
+// libvirt sets one tag of an <interface type='hostdev'> (virHostdevNetConfigReplace).
+void readVlan(pugi::xml_node device, HandMadeDevice& read) {
+  constexpr unsigned highestId = 4094;
+  const auto vlan = device.child("vlan");
+  const auto tag = vlan.child("tag");
+  if (!vlan) {
+    return;
+  }
+  const auto id = parseNumber(attributeText(tag, "id"));
+  if (attributeText(vlan, "trunk") == "yes" || tag.next_sibling("tag")) {
+    read.vlanFault = "its <vlan> has several tags";
+  } else if (!id || *id > highestId) {
+    read.vlanFault = "its <vlan> has no tag from 0 to 4094";
+  } else {
+    read.vlan = Vlan{static_cast<std::uint16_t>(*id), 0, VlanProtocol::dot1q};
+  }
+}
+
+HandMadeDevice readElement(pugi::xml_node device, HandMadeKind kind) {
+  HandMadeDevice read;
+  read.kind = kind;
+  read.form = formOf(device);
+  read.alias = aliasOf(device);
+  read.ours = isOurAlias(read.alias);
+  if (const auto address = hostAddressElement(device)) {
+    read.host = readPciAddress(*address);
+  }
+  // A missing attribute means `no`; libvirt takes nothing but `yes` as yes.
+  const auto source = kind == HandMadeKind::nvmeDisk ? device.child("source") : device;
+  read.managed = attributeText(source, "managed") == "yes";
+  read.mac = parseMacAddress(attributeText(device.child("mac"), "address"));
+  readVlan(device, read);
+  const auto driver = device.child("driver");
+  read.driver = textOf(driver, driver.attribute("model") ? "model" : "name");
+  if (const auto teaming = device.child("teaming")) {
+    read.teaming = HandMadeTeaming{textOf(teaming, "type"), textOf(teaming, "persistent")};
+  }
+  read.network = textOf(device.child("source"), "network");
+  return read;
+}
+
+}  // namespace
+
+std::vector<HandMadeDevice> readHandMade(std::string_view xml) {
+  const Document document(xml);
+  std::vector<HandMadeDevice> devices;
+  for (const auto device : document.devices()) {
+    if (const auto kind = kindOf(device)) {
+      devices.push_back(readElement(device, *kind));
+    }
+  }
+  for (const QemuDevice& device : readQemuArguments(document).devices) {
+    if (device.isVfio()) {
+      HandMadeDevice& added = devices.emplace_back();
+      added.kind = HandMadeKind::arguments;
+      added.form = "-device " + device.driver.substr(0, longestForm);
+      added.alias = argumentsAlias;
+      added.host = device.hostFunction();
+    }
+  }
+  return devices;
+}
+
+namespace {
+
+/// The XML namespace of a program's metadata, up to the version.
+struct ToolNamespace {
+  std::string_view begin;
+  const char* tool;
+};
+
+constexpr std::array toolNamespaces{
+    ToolNamespace{"http://openstack.org/xmlns/libvirt/nova/", "OpenStack"},
+    ToolNamespace{"http://ovirt.org/vm/", "oVirt"},
+    ToolNamespace{"http://kubevirt.io", "KubeVirt"},
+    ToolNamespace{"http://opennebula.org/xmlns/libvirt/", "OpenNebula"},
+    ToolNamespace{"http://proxmox.com/", "Proxmox VE"},
+    ToolNamespace{"https://linuxcontainers.org/incus", "Incus"}};
+
+/// The product in the SMBIOS tables, for older releases that wrote no metadata.
+struct ToolProduct {
+  std::string_view product;
+  const char* tool;
+};
+
+constexpr std::array toolProducts{
+    ToolProduct{"OpenStack Nova", "OpenStack"}, ToolProduct{"OpenStack Compute", "OpenStack"},
+    ToolProduct{"CloudStack KVM Hypervisor", "CloudStack"}, ToolProduct{"oVirt Node", "oVirt"},
+    ToolProduct{"RHEV Hypervisor", "oVirt"}};
+
+ManagingTool toolOfNamespaces(pugi::xml_node element) {
+  for (const auto attribute : element.attributes()) {
+    const std::string_view name = attribute.name();
+    const std::string_view value = attribute.value();
+    for (const ToolNamespace& each : toolNamespaces) {
+      if ((name == "xmlns" || name.starts_with("xmlns:")) && value.starts_with(each.begin)) {
+        return {each.tool, "its metadata has the namespace " + std::string(value)};
+      }
+    }
+  }
+  return {};
+}
+
+ManagingTool toolOfProduct(pugi::xml_node domain) {
+  for (const auto entry : domain.child("sysinfo").child("system").children("entry")) {
+    for (const ToolProduct& each : toolProducts) {
+      if (attributeText(entry, "name") == "product" && trim(entry.child_value()) == each.product) {
+        return {each.tool, "its <sysinfo> names the product " + std::string(each.product)};
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+ManagingTool managingTool(std::string_view xml) {
+  const Document document(xml);
+  const auto metadata = document.domain().child("metadata");
+  for (const auto element : {document.domain(), metadata}) {
+    if (const auto tool = toolOfNamespaces(element); !tool.name.empty()) {
+      return tool;
+    }
+  }
+  for (const auto element : metadata.children()) {
+    if (const auto tool = toolOfNamespaces(element); !tool.name.empty()) {
+      return tool;
+    }
+  }
+  return toolOfProduct(document.domain());
+}
+
+}  // namespace vfpass::domain
