@@ -22,7 +22,7 @@ struct AttachOptions {
   std::string vm;
   commands::ScopeOptions scope;
   bool dryRun = false;
-  std::string out;   ///< file for the plan; may be empty
+  PlanOutput output;
   std::string plan;  ///< file of a saved plan; may be empty
 };
 
@@ -129,10 +129,12 @@ void addAttach(CLI::App& app, Runner& runner) {
   const auto options = std::make_shared<AttachOptions>();
   command->add_option("vm", options->vm, "Domain name or UUID")->type_name("VM")->required();
   addScope(*command, options->scope);
-  addSavedPlanOptions(*command, options->dryRun, options->out, options->plan);
+  addSavedPlanOptions(*command, options->dryRun, options->output.file, options->plan);
+  addNoXml(*command, options->output.noXml);
+  command->get_option("--no-xml")->needs("--dry-run");
   command->callback([&runner, options] {
     runner = [options](Session& session) {
-      return options->dryRun ? showPlan(session, options->vm, options->scope, options->out)
+      return options->dryRun ? showPlan(session, options->vm, options->scope, options->output)
                              : session.finish("attach", attach(session, *options));
     };
   });

@@ -7,6 +7,10 @@
 #include "command_session.hpp"
 #include "vfpass/error.hpp"
 
+namespace vfpass::report {
+struct PlanText;
+}
+
 namespace vfpass::commands {
 
 using commands::Session;
@@ -58,10 +62,22 @@ class HelpFormat : public CLI::Formatter {
 
 struct ScopeOptions;  // subject.hpp
 
-/// `plan` and `attach --dry-run`: shows what attach would change, and changes nothing. `out`: file
-/// for the plan; may be empty.
+/// `--out FILE` and `--no-xml`.
+struct PlanOutput {
+  std::string file;  ///< for the plan; may be empty
+  bool noXml = false;
+};
+
+/// `plan` and `attach --dry-run`: shows what attach would change, and changes nothing.
 ExitCode showPlan(Session& session, const std::string& vm, const ScopeOptions& options,
-                  const std::string& out);
+                  const PlanOutput& output);
+
+/// The text of a plan of the command `attach` or `detach`: its last line names the command.
+report::PlanText textOf(const PlanOutput& output, const std::string& command, const std::string& vm,
+                        const ScopeOptions& scope);
+
+/// Adds `--no-xml`.
+void addNoXml(CLI::App& command, bool& noXml);
 
 /// Adds `--live` and `--config`, for commands that change a domain.
 void addScope(CLI::App& command, ScopeOptions& scope);

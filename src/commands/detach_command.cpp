@@ -26,7 +26,7 @@ struct DetachOptions {
   bool force = false;
   unsigned timeout = deadlines::guestRelease.count();
   bool dryRun = false;
-  std::string out;   ///< file for the plan; may be empty
+  PlanOutput output;
   std::string plan;  ///< file of a saved plan; may be empty
 };
 
@@ -99,13 +99,14 @@ ExitCode showPlan(Session& session, const DetachOptions& options) {
   const Target target = findTarget(session, options.vm, leases);
   const Scope scope = scopeOf(target, options.scope);
   const Plan plan = plan::planDetach(inputFor(session, target, leases, scope));
-  if (!options.out.empty()) {
-    commands::writeSavedPlan(options.out, toSave(target, plan, scope));
+  if (!options.output.file.empty()) {
+    commands::writeSavedPlan(options.output.file, toSave(target, plan, scope));
   }
   const std::string before = target.domain && scope.config ? target.domain->persistentXml : "";
   const std::string after =
       before.empty() ? "" : domain::withLeases(before, {}, domain::builtInTemplates(), {});
-  report::writePlan(session.out(), plan, domain::xmlDiff(before, after), session.style());
+  report::writePlan(session.out(), plan, domain::xmlDiff(before, after), session.style(), {}, {},
+                    textOf(options.output, "detach", options.vm, options.scope));
   return plan.steps.empty() ? ExitCode::done : ExitCode::pending;
 }
 
@@ -203,7 +204,9 @@ void addDetach(CLI::App& app, Runner& runner) {
       ->type_name("SECONDS")
       ->check(CLI::Range(1U, 3600U))
       ->capture_default_str();
-  addSavedPlanOptions(*command, options->dryRun, options->out, options->plan);
+  addSavedPlanOptions(*command, options->dryRun, options->output.file, options->plan);
+  addNoXml(*command, options->output.noXml);
+  command->get_option("--no-xml")->needs("--dry-run");
   command->callback([&runner, options] {
     runner = [options](Session& session) {
       return options->dryRun ? showPlan(session, *options)

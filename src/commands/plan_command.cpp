@@ -3,6 +3,7 @@
 #include "saved_plan.hpp"
 #include "subject.hpp"
 #include "survey_domains.hpp"
+#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/domain/read_domain_facts.hpp"
@@ -17,7 +18,7 @@ namespace {
 struct PlanOptions {
   std::string vm;
   commands::ScopeOptions scope;
-  std::string out;
+  PlanOutput output;
 };
 
 void addOut(CLI::App& command, std::string& out) {
@@ -47,8 +48,16 @@ report::PlanDistances distancesOf(const std::string& before, const std::string& 
 
 }  // namespace
 
+report::PlanText textOf(const PlanOutput& output, const std::string& command, const std::string& vm,
+                        const ScopeOptions& scope) {
+  const std::string saved = output.file.empty() ? "" : " --plan " + shellArgument(output.file);
+  return {"vfpass " + command + " " + shellArgument(vm) + (scope.live ? " --live" : "") +
+              (scope.config ? " --config" : "") + saved,
+          !output.noXml};
+}
+
 ExitCode showPlan(Session& session, const std::string& vm, const commands::ScopeOptions& options,
-                  const std::string& out) {
+                  const PlanOutput& output) {
   commands::Subject subject = findSubject(session, vm);
   const Scope scope = scopeFor(subject.domain, options);
   const commands::DomainSurvey survey = surveyDomains(session);
@@ -63,15 +72,17 @@ ExitCode showPlan(Session& session, const std::string& vm, const commands::Scope
     session.note(reason);
   }
   const std::string& before = subject.domain.persistentXml;
-  if (!out.empty()) {
-    commands::writeSavedPlan(out, commands::planToSave("attach", decision.plan, scope, before));
+  if (!output.file.empty()) {
+    commands::writeSavedPlan(output.file,
+                             commands::planToSave("attach", decision.plan, scope, before));
   }
   const auto after = plannedXml(before, decision.plan, session.sealKey());
   report::writePlan(
       session.out(), decision.plan, after ? domain::xmlDiff(before, *after) : "", session.style(),
       after && input.machine ? distancesOf(before, *after, decision.leases, input.topology)
                              : report::PlanDistances{},
-      commands::settingsToShow(input, decision, after.value_or(before)));
+      commands::settingsToShow(input, decision, after.value_or(before)),
+      textOf(output, "attach", vm, options));
   return decision.plan.steps.empty() ? ExitCode::done : ExitCode::pending;
 }
 
@@ -79,6 +90,10 @@ void addScope(CLI::App& command, commands::ScopeOptions& scope) {
   command.add_flag("--live", scope.live, "Affect only the running domain");
   command.add_flag("--config", scope.config,
                    "Affect only the persistent configuration, which the next start uses");
+}
+
+void addNoXml(CLI::App& command, bool& noXml) {
+  command.add_flag("--no-xml", noXml, "Omit the changes to the domain's XML from the text");
 }
 
 void addSavedPlanOptions(CLI::App& command, bool& dryRun, std::string& out, std::string& plan) {
@@ -98,10 +113,11 @@ void addPlan(CLI::App& app, Runner& runner) {
   const auto options = std::make_shared<PlanOptions>();
   command->add_option("vm", options->vm, "Domain name or UUID")->type_name("VM")->required();
   addScope(*command, options->scope);
-  addOut(*command, options->out);
+  addOut(*command, options->output.file);
+  addNoXml(*command, options->output.noXml);
   command->callback([&runner, options] {
     runner = [options](Session& session) {
-      return showPlan(session, options->vm, options->scope, options->out);
+      return showPlan(session, options->vm, options->scope, options->output);
     };
   });
 }

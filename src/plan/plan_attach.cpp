@@ -27,10 +27,13 @@ void addRecords(const AttachInput& input, const LeaseChanges& changes, std::vect
   for (const auto& lease : changes.put) {
     const Lease* earlier = earlierLease(input, lease.entry);
     Action undo = DropLease{lease.domain, lease.entry, lease.generation, lease.pf};
+    std::string reason = "no other domain may use it";
     if (earlier != nullptr && !input.renamed.contains(lease.entry)) {
       undo = RecordLease{*earlier};
+      reason = sameTerms(*earlier, lease) ? "the running domain gets the device"
+                                          : "it differs from the mapping";
     }
-    steps.push_back({RecordLease{lease}, {undo}, "no other domain may use it"});
+    steps.push_back({RecordLease{lease}, {undo}, reason});
   }
 }
 

@@ -1,8 +1,10 @@
 #include "vfpass/report/plan_report.hpp"
 
+#include <algorithm>
 #include <ostream>
 
 #include "json.hpp"
+#include "step_groups.hpp"
 #include "text_values.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/report/table.hpp"
@@ -51,23 +53,61 @@ void addSettings(const PlanSettings& settings, Json& document) {
   document["settings_diff"] = settings.xmlDiff;
 }
 
-void writeStep(std::ostream& out, std::size_t number, const Step& step, const Style& style) {
-  const std::string label = std::to_string(number) + ". ";
-  const std::string indent(label.size() + 2, ' ');
-  out << "  " << label << printable(describe(step.action)) << '\n';
-  writeStepReason(out, indent, step, style);
+void writeSteps(std::ostream& out, const std::vector<Step>& steps, const Style& style) {
+  for (const StepGroup& group : groupSteps(steps)) {
+    const std::string label = rangesOf(group.numbers) + ". ";
+    const std::string indent(label.size() + 2, ' ');
+    out << "  " << label << group.text << '\n';
+    for (const std::string& item : group.items) {
+      out << indent << "  " << item << '\n';
+    }
+    writeStepReason(out, indent, *group.first, style,
+                    group.numbers.size() == 1 ? "because " : "each because ");
+  }
 }
 
+bool agreeOn(const topology::DeviceMatrix& one, const topology::DeviceMatrix& other,
+             const std::string& device) {
+  return std::ranges::all_of(one.names, [&](const std::string& peer) {
+    return std::ranges::find(other.names, peer) == other.names.end() ||
+           one.between(device, peer) == other.between(device, peer);
+  });
+}
+
+// Whether all distances between devices of both are the same.
+bool agree(const topology::DeviceMatrix& one, const topology::DeviceMatrix& other) {
+  return std::ranges::all_of(one.names, [&](const std::string& device) {
+    return std::ranges::find(other.names, device) == other.names.end() ||
+           agreeOn(one, other, device);
+  });
+}
+
+void writeMatrix(std::ostream& out, const std::string& title, const topology::DeviceMatrix& matrix,
+                 const Style& style) {
+  out << '\n';
+  writeDeviceMatrix(out, title, matrix, style);
+}
+
+// Matrices of twenty devices fill a screen, and say nothing where they are equal.
 void writeDistances(std::ostream& out, const PlanDistances& distances, const Style& style) {
-  for (const auto& [title, matrix] :
-       {std::pair("distances on the host", &distances.host),
-        std::pair("distances in the guest now", &distances.before),
-        std::pair("distances in the guest after the plan", &distances.after)}) {
-    if (matrix->names.size() > 1) {
-      out << '\n';
-      writeDeviceMatrix(out, title, *matrix, style);
-    }
+  const auto& [host, before, after] = distances;
+  const bool asOnHost = host == after;
+  if (before.names.size() > 1 && !agree(before, after)) {
+    writeMatrix(out, "distances in the guest now", before, style);
+  } else if (asOnHost && after.names.size() > 1) {
+    out << "\ndistances in the guest after the plan: as on the host\n";
+    return;
   }
+  if (after.names.size() < 2) {
+    return;
+  }
+  if (!asOnHost) {
+    writeMatrix(out, "distances on the host", host, style);
+  }
+  writeMatrix(
+      out,
+      std::string("distances in the guest after the plan") + (asOnHost ? ", as on the host" : ""),
+      after, style);
 }
 
 Json distancesJson(const topology::DeviceMatrix& matrix) {
@@ -78,32 +118,77 @@ Json distancesJson(const topology::DeviceMatrix& matrix) {
   return {{"devices", matrix.names}, {"distances", rows}};
 }
 
+// The elements of our namespace have this prefix in every version of our metadata.
+bool isOurMetadata(std::string_view diffLine) {
+  const auto at = diffLine.find_first_not_of(' ', 1);
+  return at != std::string_view::npos && (diffLine.substr(at).starts_with("<vfpass:") ||
+                                          diffLine.substr(at).starts_with("</vfpass:"));
+}
+
+// One line of JSON for each lease, which only vfpass reads, becomes their number.
+std::string withoutMetadata(const std::string& diff) {
+  std::string text;
+  std::size_t folded = 0;
+  const auto fold = [&] {
+    text += folded == 0 ? "" : "     (" + counted(folded, "line") + " of vfpass's own metadata)\n";
+    folded = 0;
+  };
+  for (const std::string& line : splitLines(diff)) {
+    if (!line.empty() && isOurMetadata(line)) {
+      ++folded;
+      continue;
+    }
+    fold();
+    text += line + '\n';
+  }
+  fold();
+  return text;
+}
+
 void writeDiff(std::ostream& out, const std::string& title, const std::string& diff,
                const Style& style) {
   if (!diff.empty()) {
     out << '\n' << title << ":\n";
+    writeDiffLines(out, withoutMetadata(diff), style);
   }
-  writeDiffLines(out, diff, style);
+}
+
+bool isMissing(const PlanSetting& each) {
+  return !each.applied && each.setting.standing != SettingStanding::administrators;
+}
+
+void writeSummary(std::ostream& out, const Plan& plan, const PlanSettings& settings,
+                  const std::string& command, const Style& style) {
+  if (command.empty() || plan.steps.empty()) {
+    return;
+  }
+  const auto missing =
+      static_cast<std::size_t>(std::ranges::count_if(settings.settings, isMissing));
+  const std::string notApplied =
+      missing == 0 ? "" : ", " + counted(missing, "setting") + " not applied";
+  const std::string line = counted(plan.steps.size(), "step") + notApplied;
+  out << '\n' << tinted(line + "; apply with `" + command + "`", Tint::heading, style) << '\n';
 }
 
 void writeText(std::ostream& out, const Plan& plan, const std::string& xmlDiff, const Style& style,
-               const PlanDistances& distances, const PlanSettings& settings) {
+               const PlanDistances& distances, const PlanSettings& settings, const PlanText& text) {
   const std::string title = std::string(toString(plan.kind)) + " " + plan.domainName + ": ";
   if (plan.steps.empty() && xmlDiff.empty()) {
     out << printable(title) << "nothing to do\n";
   } else {
     out << printable(title) << counted(plan.steps.size(), "step") << '\n';
   }
-  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
-    writeStep(out, i + 1, plan.steps[i], style);
-  }
+  writeSteps(out, plan.steps, style);
   for (const auto& note : plan.notes) {
     out << "note: " << printable(note) << '\n';
   }
   writeSettings(out, settings, style);
   writeDistances(out, distances, style);
-  writeDiff(out, "change to the domain's XML", xmlDiff, style);
-  writeDiff(out, "further change with `domain-settings: apply`", settings.xmlDiff, style);
+  if (text.xml) {
+    writeDiff(out, "change to the domain's XML", xmlDiff, style);
+    writeDiff(out, "further change with `domain-settings: apply`", settings.xmlDiff, style);
+  }
+  writeSummary(out, plan, settings, text.command, style);
 }
 
 void addPlan(const Plan& plan, Json& document) {
@@ -130,18 +215,18 @@ void writeJson(std::ostream& out, const Plan& plan, const std::string& xmlDiff,
 }  // namespace
 
 void writePlan(std::ostream& out, const Plan& plan, const std::string& xmlDiff, const Style& style,
-               const PlanDistances& distances, const PlanSettings& settings) {
+               const PlanDistances& distances, const PlanSettings& settings, const PlanText& text) {
   if (style.json) {
     writeJson(out, plan, xmlDiff, distances, settings);
   } else {
-    writeText(out, plan, xmlDiff, style, distances, settings);
+    writeText(out, plan, xmlDiff, style, distances, settings, text);
   }
 }
 
 void writePlans(std::ostream& out, const std::vector<Plan>& plans, const Style& style) {
   if (!style.json) {
     for (const auto& plan : plans) {
-      writeText(out, plan, "", style, {}, {});
+      writeText(out, plan, "", style, {}, {}, {});
     }
     return;
   }

@@ -75,9 +75,9 @@ const Finding* firstBroken(const VerifyReport& report) {
 }
 
 void writeStepReason(std::ostream& out, const std::string& indent, const Step& step,
-                     const Style& style) {
+                     const Style& style, const std::string& because) {
   if (!step.reason.empty()) {
-    out << indent << tinted("because " + printable(step.reason), Tint::muted, style) << '\n';
+    out << indent << tinted(because + printable(step.reason), Tint::muted, style) << '\n';
   }
   if (step.disrupts) {
     out << indent << tinted("disrupts: may affect other users of the host", Tint::warning, style)

@@ -37,7 +37,7 @@ const Finding* firstBroken(const VerifyReport& report);
 
 /// The lines below a step: its reason, and whether it disrupts others.
 void writeStepReason(std::ostream& out, const std::string& indent, const Step& step,
-                     const Style& style);
+                     const Style& style, const std::string& because = "because ");
 
 /// `1 problem`, `2 problems`.
 std::string counted(std::size_t count, const std::string& thing);

@@ -86,8 +86,7 @@ expect "hook install" vfpass hook install
 section "plan and attach"
 rails 2 'spare-ports: 1'
 expect_exit 3 "plan shows the distances" vfpass plan train0
-expect_said "plan shows the distances on the host" 'distances on the host'
-expect_said "plan shows the distances in the guest after the plan" 'in the guest after the plan'
+expect_said "plan says that the guest gets the host's distances" 'in the guest after the plan: as on the host'
 expect "attach" vfpass attach train0
 vfpass topo --vm train0 >/tmp/matrix
 expect_equal "the guest's matrix equals the host's" \

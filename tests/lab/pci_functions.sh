@@ -111,7 +111,7 @@ section "check and plan"
 mapping_with "gpu0=$single" "pair0=$first" "pair1=$second"
 expect "check accepts the mapping" vfpass check train0
 expect_exit 3 "plan shows the steps" vfpass plan train0
-expect_said "plan names the function" "lease PCI function $single as gpu0"
+expect_said "plan names the function" "PCI function $single as gpu0"
 expect_said "plan shows the hostdev" "ua-vfpass-gpu0"
 untouched "after the plan"
 

@@ -31,11 +31,19 @@ struct PlanSettings {
   std::string xmlDiff;  ///< changes by proposed settings that the plan does not apply
 };
 
-/// `vfpass plan` and `--dry-run`: numbered steps with their reasons, marked if they may disrupt
-/// others on the host, then domain settings, distances, and the change to the domain's XML as a
-/// unified diff (may be empty). JSON: docs/json/plan.schema.json.
+/// What only the text of a plan has; its JSON is always complete.
+struct PlanText {
+  std::string command;  ///< applies the plan, for the last line; empty: there is none
+  bool xml = true;      ///< whether to show changes to the domain's XML
+};
+
+/// `vfpass plan` and `--dry-run`: numbered steps with their reasons, equal ones in groups, marked
+/// if they may disrupt others on the host, then domain settings, distances where they differ, the
+/// change to the domain's XML as a unified diff (may be empty), and a summary. JSON:
+/// docs/json/plan.schema.json.
 void writePlan(std::ostream& out, const Plan& plan, const std::string& xmlDiff, const Style& style,
-               const PlanDistances& distances = {}, const PlanSettings& settings = {});
+               const PlanDistances& distances = {}, const PlanSettings& settings = {},
+               const PlanText& text = {});
 
 /// The plans of `vfpass gc --dry-run`, one for each domain. JSON: docs/json/plans.schema.json.
 void writePlans(std::ostream& out, const std::vector<Plan>& plans, const Style& style);
