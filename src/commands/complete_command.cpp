@@ -9,6 +9,7 @@
 #include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/config/configuration.hpp"
+#include "vfpass/report/check_pages.hpp"
 
 namespace vfpass::commands {
 namespace {
@@ -69,6 +70,12 @@ void printCommands(const CLI::App& root, Names& names) {
   }
 }
 
+void printChecks(Names& names) {
+  for (const auto& page : report::allCheckPages()) {
+    names.print(page.key, "check of " + page.command);
+  }
+}
+
 // The files that the shell itself is to complete, see the scripts in completion/.
 const char* filesFor(const std::string& type) {
   return type == "DIRECTORY" ? ":directories\n" : type.ends_with("FILE") ? ":files\n" : "";
@@ -94,6 +101,8 @@ ExitCode complete(Session& caller, const CLI::App& root, const std::vector<std::
       printPfs(session, names);
     } else if (type == "COMMAND") {
       printCommands(root, names);
+    } else if (type == "CHECK") {
+      printChecks(names);
     }
   } catch (const Error&) {  // the user would see an error message inside the line
   }

@@ -86,6 +86,9 @@ constexpr std::array examples{
              "doctor\n"
              "doctor --vm train0                            # only what this VM needs\n"
              "doctor --all                                  # every check and what it found\n"},
+    Examples{"explain",
+             "explain                                       # all checks of doctor and verify\n"
+             "explain pf-link\n"},
     Examples{"metrics",
              "metrics\n"
              "metrics --output /var/lib/prometheus/node-exporter/vfpass.prom\n"},

@@ -17,6 +17,7 @@
 #include "vfpass/base/program_file.hpp"
 #include "vfpass/base/stop_signals.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/report/check_pages.hpp"
 #include "vfpass/report/topology_report.hpp"
 #include "vfpass/report/verify_report.hpp"
 #include "vfpass/state/verification_records.hpp"
@@ -236,6 +237,9 @@ ExitCode verify(Session& session, VerifyOptions options) {
     report::writeVerifyJunit(session.out(), report);
   } else {
     report::writeVerify(session.out(), report, session.style());
+    if (!session.style().json) {
+      report::writeExplainHint(session.out(), report);
+    }
   }
   return exitCodeOf(report);
 }

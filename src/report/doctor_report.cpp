@@ -7,6 +7,7 @@
 #include "json.hpp"
 #include "text_values.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/report/check_pages.hpp"
 #include "vfpass/report/table.hpp"
 
 namespace vfpass::report {
@@ -118,6 +119,19 @@ void writeUnobserved(std::ostream& out, const std::vector<Group>& groups) {
   out << "`vfpass doctor --all` lists every check and what it found\n";
 }
 
+// The first group that is a problem; null if there is none.
+const Group* firstProblem(const std::vector<Group>& groups) {
+  const auto isWarning = [](const Group& group) {
+    return group.first->finding.outcome == Outcome::warning && !isAccepted(*group.first);
+  };
+  auto found =
+      std::ranges::find_if(groups, [](const Group& each) { return isFailure(*each.first); });
+  if (found == groups.end()) {
+    found = std::ranges::find_if(groups, isWarning);
+  }
+  return found == groups.end() ? nullptr : &*found;
+}
+
 void writeText(std::ostream& out, const std::vector<Diagnosis>& diagnoses, ListedChecks listed,
                const Style& style) {
   const auto groups = groupsOf(diagnoses);
@@ -144,6 +158,9 @@ void writeText(std::ostream& out, const std::vector<Diagnosis>& diagnoses, Liste
     writeChecks(out, groups, style);
   } else {
     writeUnobserved(out, groups);
+  }
+  if (const Group* problem = firstProblem(groups)) {
+    writeExplainHint(out, problem->first->finding.key);
   }
 }
 
