@@ -1,8 +1,8 @@
 #!/bin/bash
 # packages_test.sh [--release NAME] [DIRECTORY]: the packages of DIRECTORY, or of HEAD, built twice and compared. lintian, the
-# content of the rpms, and installation, removal and purge in a new Debian of this machine's release. With --release, the debs of
-# DIRECTORY are for that release, and there need be no rpms (`lab/prepare --release NAME --packages deb` builds them). Needs root
-# and Debian's mirror.
+# content of the rpms, and in a new Debian of this machine's release installation and upgrade by apt from a signed repository,
+# removal and purge. With --release, the debs of DIRECTORY are for that release, and there need be no rpms
+# (`lab/prepare --release NAME --packages deb` builds them). Needs root and Debian's mirror.
 set -euo pipefail
 
 checkout=$(cd "$(dirname "$0")/../.." && pwd)
@@ -87,18 +87,44 @@ check_rpms() {
 }
 [ "$release" != "$(own_release)" ] || check_rpms
 
+# newer: makes the package with a higher version, from the original.
+newer() {
+    dpkg-deb --raw-extract "$results"/vfpass_*.deb "$work/newer"
+    sed -i 's/^Version: .*/Version: 9.0-1/; s/vfpass-guest (= [^)]*)/vfpass-guest/' "$work/newer/DEBIAN/control"
+    mkdir "$work/newer-debs"
+    dpkg-deb --root-owner-group -Znone --build "$work/newer" "$work/newer-debs" >/dev/null
+}
+# make_repository NAME DIRECTORY...: one repository with the packages of all directories.
+make_repository() {
+    local name=$1 each
+    shift
+    for each in "$@"; do "$checkout/scripts/repository" --codename "$release" "$each" "$work/$name" >/dev/null || fail "$name"; done
+}
+
 echo "installing in a new $release"
 mkdir "$work/debs" && cp "${debs[@]}" "$work/debs/"
-# shellcheck disable=SC2016  # mmdebstrap runs the hook in a shell of its own
-debian_tar "$release" systemd --customize-hook="copy-in $work/debs /opt" \
-    --customize-hook='chroot "$1" sh -c "apt-get install -qq --no-install-recommends /opt/debs/*.deb" >"'"$work"'/apt.log" 2>&1' \
+newer
+make_repository repository "$work/debs"
+make_repository upgraded "$work/debs" "$work/newer-debs"
+# apt reads the key as the user _apt.
+chmod 755 "$work"/{repository,upgraded}
+source="deb [signed-by=/opt/repository/vfpass.asc] file:/opt/repository/apt $release main"
+# shellcheck disable=SC2016  # mmdebstrap runs the hooks in a shell of its own
+debian_tar "$release" systemd --customize-hook="copy-in $work/debs $work/repository $work/upgraded /opt" \
+    --customize-hook="echo '$source' >\"\$1/etc/apt/sources.list.d/vfpass.list\"" \
+    --customize-hook='chroot "$1" sh -c "apt-get update -qq && apt-get install -qq --no-install-recommends vfpass vfpass-guest vfpass-doc" >"'"$work"'/apt.log" 2>&1' \
     >"$work/root.tar" || { cat "$work/apt.log" >&2; exit 1; }
 unpack_root "$work/root" <"$work/root.tar"
 root=$work/root
 link=$root/etc/libvirt/hooks/qemu.d/vfpass
 metadata="<domain><metadata><vfpass xmlns='https://vfpass.org/xmlns/domain/1'/></metadata></domain>"
+# in_root COMMAND...: with /dev/null, which apt's methods need, and which unpack_root leaves out.
 # shellcheck disable=SC2016  # sh expands it
-in_root() { unshare --mount --pid --fork sh -c 'mount -t proc proc "$1/proc" && root=$1 && shift && chroot "$root" "$@"' sh "$root" "$@"; }
+in_root() {
+    touch "$root/dev/null"
+    unshare --mount --pid --fork sh -c 'mount -t proc proc "$1/proc" && mount --bind /dev/null "$1/dev/null" && root=$1 && shift && chroot "$root" "$@"' \
+        sh "$root" "$@"
+}
 # shellcheck disable=SC2317  # called by refuse
 start() { in_root sh -c "echo \"$metadata\" | /etc/libvirt/hooks/qemu.d/vfpass train0 prepare begin -"; }
 # shellcheck disable=SC2317  # called by expect
@@ -122,7 +148,17 @@ expect "it opens libvirt" in_root vfpass --connect test:///default status
 expect "it opens libpci" in_root vfpass --sysroot /opt/tree pf list
 expect "it found libpci" test -z "$(grep 'no model names' "$work/said")"
 expect "it opens libarchive" in_root vfpass --sysroot /opt/tree snapshot /opt/snapshot.tar
-expect "an upgrade" reinstall
+# shellcheck disable=SC2317  # called by expect
+own_apt() { in_root apt-get -qq -o Dir::Etc::SourceList=sources.list.d/vfpass.list -o Dir::Etc::SourceParts=- "$@"; }
+# shellcheck disable=SC2016  # dpkg-query expands it
+installed() { in_root dpkg-query --show --showformat '${Version}' vfpass; }
+expect "apt installed the built version" test "$(installed)" = "$(dpkg-deb --field "$results"/vfpass_*.deb Version)"
+in_root sh -c 'rm -r /opt/repository && mv /opt/upgraded /opt/repository'
+expect "apt reads the repository with the newer version" own_apt update
+expect "an upgrade by apt" own_apt install --only-upgrade vfpass
+expect "apt installed the newer version" test "$(installed)" = 9.0-1
+expect "the hook is still a link after it" test -h "$link"
+expect "the built version again" reinstall
 expect "the hook is still a link" test -h "$link"
 
 mkdir -p "$root/etc/libvirt/qemu"
