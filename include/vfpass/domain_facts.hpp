@@ -62,6 +62,7 @@ struct GuestMemory {
   std::optional<std::uint64_t> hardLimit;  ///< `<hard_limit>`, in bytes
   bool viommu = false;                     ///< `<iommu>`: each device then maps all of it
   std::size_t devices = 0;                 ///< number of host PCI devices
+  std::string launchSecurity = {};         ///< type of `<launchSecurity>`; empty: none
 };
 
 /// One `<cell>` of a guest and the host nodes of its memory (`<memnode>`; empty: unspecified).
@@ -81,6 +82,7 @@ struct DomainFacts {
   std::string machine;
   bool pcieRoot = false;  ///< has a pcie-root controller: q35, virt
   bool uefi = false;
+  std::string launchSecurity;  ///< type of `<launchSecurity>`; empty: none
 
   std::uint64_t bytes = 0;  ///< `<memory>`
   std::optional<std::uint64_t> hardLimit;

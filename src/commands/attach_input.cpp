@@ -157,7 +157,11 @@ void addDomainState(Session& session, const Subject& subject, plan::AttachInput&
   const auto parsed = domain::parseDomain(input.scope.live ? liveXml : persistentXml);
   domain::requireKnownClaims(parsed);
   input.interfaces = parsed.interfaces;
-  input.vcpus = domain::readDomainFacts(input.scope.config ? persistentXml : liveXml).onlineVcpus;
+  const std::string& startedXml = input.scope.config ? persistentXml : liveXml;
+  const DomainFacts facts = domain::readDomainFacts(startedXml);
+  input.vcpus = facts.onlineVcpus;
+  input.launchSecurity = facts.launchSecurity;
+  input.backend = domain::configuredBackend(startedXml);
   if (input.scope.live) {
     input.placements = domain::placeInRunning(liveXml, input.scope.config ? persistentXml : "");
   } else {

@@ -14,6 +14,7 @@
 #include "vfpass/doctor/doctor.hpp"
 #include "vfpass/domain/read_domain_facts.hpp"
 #include "vfpass/inventory/read_inventory.hpp"
+#include "vfpass/plan/judge_confidential_guest.hpp"
 #include "vfpass/report/command_reports.hpp"
 #include "vfpass/verify/nccl_topology_check.hpp"
 
@@ -85,13 +86,37 @@ std::optional<Finding> ncclTopologyOf(Session& session, const DomainDescription&
   }
 }
 
+// Only if the mapping gives the guest a device, and its XML has `<launchSecurity>`.
+std::optional<ConfidentialGuest> confidentialOf(Session& session, const DomainDescription& domain,
+                                                const Topology& topology,
+                                                const doctor::Requirements& requirements) {
+  const auto maps = [&](FunctionRole role) {
+    return std::ranges::any_of(requirements.functions, [&](const PciAddress& address) {
+      const Device* function = findFunction(topology, address);
+      return function != nullptr && function->role == role;
+    });
+  };
+  plan::ConfidentialTerms terms;
+  terms.type = requirements.guest->launchSecurity;
+  terms.nics = !requirements.vfs.empty() || maps(FunctionRole::nic);
+  terms.gpus = maps(FunctionRole::gpu);
+  if (terms.type.empty() || (requirements.functions.empty() && !terms.nics)) {
+    return std::nullopt;
+  }
+  terms.backend = domain::configuredBackend(domain.persistentXml.empty() ? domain.liveXml
+                                                                         : domain.persistentXml);
+  terms.qemu = session.hypervisor().versions().qemu;
+  return plan::judgeConfidentialGuest(terms);
+}
+
 // Without its XML, which libvirt cannot always send, the devices of the mapping are checked.
-void addXml(Session& session, const DomainDescription& domain, const std::vector<Lease>& leases,
-            doctor::Requirements& requirements) {
+void addXml(Session& session, const DomainDescription& domain, const Topology& topology,
+            const std::vector<Lease>& leases, doctor::Requirements& requirements) {
   try {
     requirements.guest =
         domain::guestMemory(domain.persistentXml.empty() ? domain.liveXml : domain.persistentXml);
     requirements.peers = peerMappingOf(session, domain, leases);
+    requirements.confidential = confidentialOf(session, domain, topology, requirements);
   } catch (const Error& error) {
     session.warn(commands::withRemedy(error));
   }
@@ -104,7 +129,7 @@ void addGuest(Session& session, const Topology& topology, const std::string& vm,
     return;
   }
   const auto leases = commands::leasesOf(session.readLeases(), domain->uuid);
-  addXml(session, *domain, leases, requirements);
+  addXml(session, *domain, topology, leases, requirements);
   requirements.ncclTopology = ncclTopologyOf(session, *domain, topology, leases);
 }
 

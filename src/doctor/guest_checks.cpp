@@ -103,6 +103,34 @@ std::string withoutGuest(const View& view) {
   return view.requirements().guest ? "" : "checked only with --vm, for a domain that exists";
 }
 
+std::string withoutConfidentialGuest(const View& view) {
+  return view.requirements().confidential
+             ? ""
+             : "checked only with --vm, for a domain with <launchSecurity> and mapped devices";
+}
+
+void checkConfidentialGuest(const View& view, Results& results) {
+  const ConfidentialGuest& guest = *view.requirements().confidential;
+  const std::string expected =
+      "possible with <launchSecurity type='" + printable(guest.type) + "'>";
+  for (const auto& [use, verdict, reason, remedy] : guest.uses) {
+    switch (verdict) {
+      case ConfidentialVerdict::possible:
+        results.passed(use, expected, reason);
+        break;
+      case ConfidentialVerdict::limited:
+        results.warned(use, expected, reason, remedy);
+        break;
+      case ConfidentialVerdict::impossible:
+        results.failed(use, expected, reason, remedy);
+        break;
+      case ConfidentialVerdict::unknown:
+        results.notObservable(use, expected, reason, remedy);
+        break;
+    }
+  }
+}
+
 std::string withoutPeers(const View& view) {
   return view.requirements().peers
              ? ""
@@ -145,7 +173,9 @@ constexpr std::array guestTable{
     Check{"memory-lock", "VFIO pins all of a guest's memory", always, checkDaemonLimit},
     Check{"guest-memory-lock", "a domain fails to start if VFIO may not pin all of its memory",
           withoutGuest, checkGuestLimit},
-
+    Check{"confidential-guest",
+          "devices reach only the memory that a guest with <launchSecurity> shares",
+          withoutConfidentialGuest, checkConfidentialGuest},
     Check{"peer-mapping", "GPU and NIC reach each other only through BARs that VFIO has mapped",
           withoutPeers, checkPeerMapping},
     Check{"guest-nccl-topology",

@@ -16,6 +16,7 @@
 #include "qemu_arguments.hpp"
 #include "vfpass/base/node_set.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/confidential_guest.hpp"
 #include "vfpass/lease.hpp"
 
 namespace vfpass::domain {
@@ -73,6 +74,10 @@ std::size_t hostDeviceCount(const Document& document) {
       std::ranges::count_if(arguments, &QemuDevice::isVfio));
 }
 
+std::string launchSecurityOf(const Document& document) {
+  return std::string(attributeText(document.domain().child("launchSecurity"), "type"));
+}
+
 void readMachine(const Document& document, DomainFacts& facts) {
   const auto domain = document.domain();
   const auto os = domain.child("os");
@@ -81,8 +86,12 @@ void readMachine(const Document& document, DomainFacts& facts) {
   facts.architecture = attributeText(os.child("type"), "arch");
   facts.machine = attributeText(os.child("type"), "machine");
   facts.pcieRoot = !containerAt(document, EditPlace::pcieRoot).empty();
+  facts.launchSecurity = launchSecurityOf(document);
+  // Memory encryption of x86 starts only with OVMF (libvirt's kbase/launch_security_sev, QEMU's
+  // docs/system/i386/tdx.rst), which SEV-SNP and TDX load as ROM instead of pflash.
   facts.uefi = attributeText(os, "firmware") == "efi" ||
-               attributeText(os.child("loader"), "type") == "pflash";
+               attributeText(os.child("loader"), "type") == "pflash" ||
+               facts.launchSecurity == "sev" || hasGuestMemfd(facts.launchSecurity);
 }
 
 void readMemory(const Document& document, DomainFacts& facts) {
@@ -217,6 +226,7 @@ GuestMemory guestMemory(std::string_view xml) {
   memory.hardLimit = amountIn(document.domain().child("memtune").child("hard_limit"));
   memory.viommu = !document.devices().child("iommu").empty();
   memory.devices = hostDeviceCount(document);
+  memory.launchSecurity = launchSecurityOf(document);
   return memory;
 }
 

@@ -1,8 +1,10 @@
 #include <algorithm>
+#include <iterator>
 #include <tuple>
 
 #include "attach_decisions.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/plan/judge_confidential_guest.hpp"
 #include "vfpass/plan/lease_device.hpp"
 #include "vfpass/plan/plan_attach.hpp"
 #include "vfpass/topology/nvlink_topology.hpp"
@@ -106,6 +108,9 @@ std::vector<std::string> describeDevices(const AttachInput& input) {
   const std::string nvlink = topology::judgeNvlink(input.topology, input.mapping).summary;
   if (!nvlink.empty()) {
     lines.push_back(nvlink);
+  }
+  if (const auto confidential = judgeConfidentialGuest(input)) {
+    std::ranges::move(describe(*confidential), std::back_inserter(lines));
   }
   return lines;
 }

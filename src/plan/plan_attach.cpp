@@ -1,6 +1,7 @@
 #include "vfpass/plan/plan_attach.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -9,6 +10,7 @@
 #include "plan_vf_creation.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/check_device.hpp"
+#include "vfpass/plan/judge_confidential_guest.hpp"
 #include "vfpass/plan/judge_holders.hpp"
 #include "vfpass/plan/lease_device.hpp"
 #include "vfpass/plan/plan_detach.hpp"
@@ -224,6 +226,10 @@ AttachDecision planAttach(const AttachInput& given) {
   checkRunning(input, changes, devicesOf(decision.leases), decision.objections);
   checkCreations(input, changes, decision.objections);
   checkRenames(input, decision.objections);
+  const auto confidential = judgeConfidentialGuest(input);
+  if (confidential) {
+    objectToStart(*confidential, decision.objections);
+  }
   if (!decision.objections.empty()) {
     return decision;
   }
@@ -231,6 +237,9 @@ AttachDecision planAttach(const AttachInput& given) {
   noteDownPfs(input, decision);
   for (auto& note : switchdevNotes(input, decision.leases)) {
     decision.plan.notes.push_back(std::move(note));
+  }
+  if (confidential) {
+    std::ranges::move(describe(*confidential), std::back_inserter(decision.plan.notes));
   }
   // Leases are recorded before anything changes; the guest gets devices that are ready.
   auto& steps = decision.plan.steps;

@@ -256,6 +256,7 @@ ELSEWHERE = {
     "netplan": ("tests/cli/remedies_test.py", "netplan itself changes its files"),
     "networkmanager-sriov": ("tests/cli/remedies_test.py", "nmcli changes its profiles"),
     "guest-memory-lock": ("tests/lab/doctor.sh", "needs a domain of libvirt"),
+    "confidential-guest": ("tests/unit/doctor/guest_test.cpp", "needs a domain of libvirt"),
     "peer-mapping": ("tests/unit/doctor/libvirt_test.cpp", "needs a domain of libvirt"),
     "guest-nccl-topology": ("tests/unit/doctor/guest_test.cpp", "needs a guest"),
 }

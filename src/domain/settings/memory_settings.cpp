@@ -3,6 +3,7 @@
 #include <map>
 
 #include "setting_proposals.hpp"
+#include "vfpass/confidential_guest.hpp"
 #include "vfpass/version.hpp"
 
 namespace vfpass::settings {
@@ -83,7 +84,11 @@ bool hasEnoughPages(const Input& input, const Placement& placement, std::uint64_
 
 void proposeHugePages(const Input& input, const Placement& placement,
                       std::vector<DomainSetting>& settings) {
-  if (!hasGpus(input) || input.domain.hugepages || input.domain.bytes == 0) {
+  // Huge pages would back only what the guest shares: guest_memfd has none (QEMU,
+  // docs/system/guest-memfd.rst), and neither has protected virtualization (s390x/protvirt.rst).
+  const std::string& security = input.domain.launchSecurity;
+  const bool useless = hasGuestMemfd(security) || security == "s390-pv";
+  if (!hasGpus(input) || input.domain.hugepages || input.domain.bytes == 0 || useless) {
     return;
   }
   const std::string reason = "VFIO pins and maps all " + amount(input.domain.bytes) +

@@ -42,5 +42,25 @@ TEST_F(Guest, ReportsMirroredGuestWithoutNcclTopology) {
   EXPECT_EQ(outcome("guest-nccl-topology"), Outcome::notObservable);
 }
 
+TEST_F(Guest, ReportsEachUseOfConfidentialGuest) {
+  EXPECT_EQ(outcome("confidential-guest"), Outcome::waived);
+  requirements.confidential = ConfidentialGuest{
+      "tdx",
+      {{"start", ConfidentialVerdict::possible, "a reason"},
+       {"DMA mappings", ConfidentialVerdict::limited, "a limit", "a remedy"},
+       {"RDMA", ConfidentialVerdict::unknown, "a doubt", "a remedy"},
+       {"GPUDirect RDMA", ConfidentialVerdict::impossible, "an obstacle", "another remedy"}}};
+  const auto found = findings("confidential-guest");
+  ASSERT_EQ(found.size(), 4U);
+  EXPECT_EQ(found[0].outcome, Outcome::passed);
+  EXPECT_EQ(found[0].subject, "start");
+  EXPECT_EQ(found[0].expected, "possible with <launchSecurity type='tdx'>");
+  EXPECT_EQ(found[1].outcome, Outcome::warning);
+  EXPECT_EQ(found[2].outcome, Outcome::notObservable);
+  EXPECT_EQ(found[3].outcome, Outcome::failed);
+  EXPECT_EQ(found[3].seen, "an obstacle");
+  EXPECT_EQ(found[3].remedy, "another remedy");
+}
+
 }  // namespace
 }  // namespace vfpass::doctor

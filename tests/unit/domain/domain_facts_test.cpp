@@ -26,5 +26,16 @@ TEST(DomainFacts, ReadsDevicesOfQemusCommandLine) {
   EXPECT_EQ(facts.cliqueAliases, std::set<std::string>{"hostdev0"});
 }
 
+TEST(DomainFacts, ReadsLaunchSecurity) {
+  EXPECT_EQ(withVcpu("").launchSecurity, "");
+  EXPECT_FALSE(withVcpu("").uefi);
+  const auto facts =
+      withVcpu("<os><loader type='rom'>OVMF.inteltdx.fd</loader></os><launchSecurity type='tdx'/>");
+  EXPECT_EQ(facts.launchSecurity, "tdx");
+  EXPECT_TRUE(facts.uefi) << "OVMF is a ROM there";
+  EXPECT_TRUE(withVcpu("<launchSecurity type='sev-snp'/>").uefi);
+  EXPECT_FALSE(withVcpu("<launchSecurity type='s390-pv'/>").uefi);
+}
+
 }  // namespace
 }  // namespace vfpass::domain

@@ -85,6 +85,20 @@ TEST(HugePages, AreKeptWhenGuestUsesThem) {
               HasSubstr("1048576"));
 }
 
+// guest_memfd, which holds the private memory, has no huge pages.
+TEST(HugePages, AreNotProposedBesideGuestMemfd) {
+  TestHost host;
+  host.capacity.nodes[0].pages[gib] = {512, 512};
+  const auto proposed = [&](const std::string& type) {
+    const std::string xml = domainXml(16, 256 * gib, "  <launchSecurity type='" + type + "'/>\n");
+    return settingOf(proposalFor(host, xml, railDevices({0})), "hugepages") != nullptr;
+  };
+  EXPECT_TRUE(proposed("sev"));
+  EXPECT_FALSE(proposed("sev-snp"));
+  EXPECT_FALSE(proposed("tdx"));
+  EXPECT_FALSE(proposed("s390-pv"));
+}
+
 TEST(HugePages, AreNotProposedWithoutGpus) {
   const TestHost host;
   const auto proposal = proposalFor(host, domainXml(8, 16 * gib), {railDevices({0})[1]});

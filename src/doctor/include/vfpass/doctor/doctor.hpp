@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "vfpass/confidential_guest.hpp"
 #include "vfpass/domain_facts.hpp"
 #include "vfpass/finding.hpp"
 #include "vfpass/host/root.hpp"
@@ -58,6 +59,7 @@ struct Requirements {
   std::map<PciAddress, std::string> eswitchModes;  ///< host.yaml: embedded-switch-mode
   std::optional<GuestMemory> guest;                ///< with oneVm, if the domain exists
   std::optional<PeerMapping> peers;  ///< with oneVm, if the domain has two devices of the host
+  std::optional<ConfidentialGuest> confidential = {};  ///< with oneVm and `<launchSecurity>`
   /// With oneVm, if the domain runs with a GPU in a mirrored tree: what verify::checkNcclTopology
   /// found; waived if the agent did not respond.
   std::optional<Finding> ncclTopology;

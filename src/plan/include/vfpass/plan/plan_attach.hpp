@@ -12,6 +12,7 @@
 #include "vfpass/inventory.hpp"
 #include "vfpass/lease.hpp"
 #include "vfpass/mapping.hpp"
+#include "vfpass/peer_mapping.hpp"
 #include "vfpass/plan.hpp"
 #include "vfpass/plan/objection.hpp"
 #include "vfpass/topology.hpp"
@@ -28,7 +29,9 @@ struct AttachInput {
   Uuid domain;
   std::string domainName;
   bool active = false;
-  unsigned vcpus = 0;  ///< that the domain starts with; 0: unknown
+  unsigned vcpus = 0;                            ///< that the domain starts with; 0: unknown
+  std::string launchSecurity = {};               ///< type of its `<launchSecurity>`; empty: none
+  VfioBackend backend = VfioBackend::container;  ///< that its XML requests
   Scope scope;
   std::set<std::string> plugged;  ///< entries whose device the running domain has
   std::set<std::string>
@@ -94,7 +97,8 @@ AttachDecision planAttach(const AttachInput& input);
 AttachDecision decideAttach(const AttachInput& input);
 
 /// One line for each function of the mapping: the VFIO driver that it will be bound to and how it
-/// is reset; then one line about NVLink if a GPU is on a board with NVSwitches.
+/// is reset; then one line about NVLink if a GPU is on a board with NVSwitches, and those about a
+/// confidential guest.
 std::vector<std::string> describeDevices(const AttachInput& input);
 
 }  // namespace vfpass::plan
