@@ -33,9 +33,9 @@ void requireNoMapping(const Configuration& configuration, const NewMapping& mapp
 // Names of domains may contain anything but a slash and a line feed (libvirt,
 // virXMLCheckIllegalChars), and a hidden file is no mapping.
 void requireFileName(const NewMapping& mapping) {
-  constexpr std::size_t longestName = 200;  // NAME_MAX is 255, and the draft needs some of it
+  constexpr std::size_t longestFileName = 200;  // NAME_MAX is 255, and the draft needs some of it
   const std::string& name = mapping.name;
-  if (name.empty() || name.front() == '.' || name.size() > longestName ||
+  if (name.empty() || name.front() == '.' || name.size() > longestFileName ||
       name.find_first_of(std::string_view("/\0", 2)) != std::string::npos) {
     throw Error("cannot name a file after VM " + printable(name),
                 "save the mapping under another name that ends in .yaml; only its `vm:` counts",

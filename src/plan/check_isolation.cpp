@@ -32,7 +32,7 @@ constexpr std::array<Kind, 9> kinds{{{0x0403, "audio"},
                                      {0x0108, "nvme"},
                                      {systemPeripheral, "dma"}}};
 
-std::string kindOf(const GroupPeer& function) {
+std::string peerKind(const GroupPeer& function) {
   const auto found = std::ranges::find(kinds, function.classCode >> 8U, &Kind::code);
   return found == kinds.end() ? "companion" : std::string(found->name);
 }
@@ -124,7 +124,7 @@ std::string companionRemedy(const std::vector<GroupPeer>& functions, const Devic
   std::set<std::string> taken = terms.takenNames;
   std::string text = "pass them to the same guest with these lines under `functions:`:";
   for (const auto& function : functions) {
-    text += "\n  - {name: " + freeName(terms.name, kindOf(function), taken) + ", pci: \"" +
+    text += "\n  - {name: " + freeName(terms.name, peerKind(function), taken) + ", pci: \"" +
             toString(function.address) + "\"}";
   }
   return text + "\nor ";
