@@ -104,7 +104,7 @@ ExitCode checkFile(Session& session, const std::string& file) {
   for (const auto& problem : problems) {
     addProblem(problem, entries);
   }
-  report::writeCheck(session.out(), entries, session.style());
+  report::writeCheck(session.pagedOut(), entries, session.style());
   return exitCodeFor(entries, {});
 }
 
@@ -140,7 +140,7 @@ ExitCode checkConfigured(Session& session, const std::string& vm) {
       addProblem(problem, entries);
     }
   }
-  report::writeCheck(session.out(), entries, session.style());
+  report::writeCheck(session.pagedOut(), entries, session.style());
   return exitCodeFor(entries, codes);
 }
 

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <ostream>
+#include <iostream>
 
 #include "vfpass/apply/run.hpp"
 #include "vfpass/base/call_within.hpp"
@@ -82,7 +82,8 @@ Session::Session(GlobalOptions options, std::ostream& out, std::ostream& err)
       log_(makeLog(options_, err)),
       style_{options_.json, wantsColor(options_)},
       progress_(err, report::isTerminalForProgress() && !options_.quiet && options_.verbosity == 0,
-                report::terminalColumns()) {}
+                report::terminalColumns()),
+      pager_(out) {}
 
 // An abandoned call still uses the connection, and ends with this process.
 Session::~Session() {
@@ -94,6 +95,14 @@ Session::~Session() {
 std::ostream& Session::out() {
   outputBegun_ = true;
   return out_;
+}
+
+std::ostream& Session::pagedOut() {
+  if (!options_.json && !options_.noPager && &out_ == &std::cout) {
+    progress_.clear();
+    pager_.start();
+  }
+  return out();
 }
 
 host::Root Session::root() const {
@@ -311,6 +320,7 @@ ExitCode Session::finish(const std::string& command, ExitCode code) {
 void Session::write(events::Priority priority, const std::string& line) {
   const auto level = levelOf(priority);
   const std::string text = printableLines(line);
+  pager_.finish();
   if (log_->should_log(level) && !operations_.writeLine(priority, text)) {
     log_->log(level, "{}", text);
   }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "operation_log.hpp"
+#include "pager.hpp"
 #include "vfpass/apply/run.hpp"
 #include "vfpass/base/call_within.hpp"
 #include "vfpass/base/default_deadlines.hpp"
@@ -71,6 +72,7 @@ struct GlobalOptions {
   bool quiet = false;
   int verbosity = 0;
   std::string color = "auto";  ///< auto, always, never
+  bool noPager = false;
 };
 
 /// The resources of one command. Each is opened at its first use, so that a command fails only over
@@ -84,6 +86,11 @@ class Session {
   [[nodiscard]] const report::Style& style() const { return style_; }
   /// For the command's document or report.
   std::ostream& out();
+  /// The same for text that may be longer than a screen: through a pager on a terminal, until the
+  /// next line on standard error, or the end of this object.
+  std::ostream& pagedOut();
+  /// Waits until the user has left the pager.
+  void endPager() { pager_.finish(); }
   /// Whether the command has begun to write there.
   [[nodiscard]] bool outputBegun() const { return outputBegun_; }
 
@@ -194,6 +201,7 @@ class Session {
   std::set<std::string> warned_;
   report::Result result_;
   bool outputBegun_ = false;
+  Pager pager_;
 };
 
 }  // namespace vfpass::commands

@@ -105,8 +105,8 @@ ExitCode showPlan(Session& session, const DetachOptions& options) {
   const std::string before = target.domain && scope.config ? target.domain->persistentXml : "";
   const std::string after =
       before.empty() ? "" : domain::withLeases(before, {}, domain::builtInTemplates(), {});
-  report::writePlan(session.out(), plan, domain::xmlDiff(before, after), session.style(), {}, {},
-                    textOf(options.output, "detach", options.vm, options.scope));
+  report::writePlan(session.pagedOut(), plan, domain::xmlDiff(before, after), session.style(), {},
+                    {}, textOf(options.output, "detach", options.vm, options.scope));
   return plan.steps.empty() ? ExitCode::done : ExitCode::pending;
 }
 

@@ -206,7 +206,7 @@ ExitCode doctorCommand(Session& session, const DoctorOptions& options) {
   commands::addLeases(session, requirements);
   const auto diagnoses =
       commands::diagnose(session, root, topology, requirements, inquiriesOf(session));
-  report::writeDoctor(session.out(), diagnoses,
+  report::writeDoctor(session.pagedOut(), diagnoses,
                       options.all ? report::ListedChecks::all : report::ListedChecks::none,
                       session.style());
   return std::ranges::any_of(diagnoses, isFailure) ? ExitCode::failed : ExitCode::done;

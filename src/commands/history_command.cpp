@@ -55,7 +55,7 @@ ExitCode showHistory(Session& session, events::HistoryQuery query) {
   for (const auto& remark : history.remarks) {
     session.warn("journalctl: " + printable(remark));
   }
-  report::writeHistory(session.out(), history.operations, session.style());
+  report::writeHistory(session.pagedOut(), history.operations, session.style());
   if (history.operations.size() == query.limit) {
     session.note("--limit " + std::to_string(query.limit) +
                  " is reached: there may be older operations");

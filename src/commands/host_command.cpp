@@ -70,7 +70,7 @@ std::vector<report::SoftRoceEntry> showLinks(Session& session) {
 ExitCode show(Session& session) {
   const HostPolicy& policy = soundPolicy(session);
   const report::HostReport report{showPfs(session, policy), showLinks(session)};
-  report::writeHost(session.out(), report, session.style());
+  report::writeHost(session.pagedOut(), report, session.style());
   const auto isPending = [](const auto& entry) { return entry.pending(); };
   const bool pending =
       std::ranges::any_of(report.pfs, isPending) || std::ranges::any_of(report.softRoce, isPending);

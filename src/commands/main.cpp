@@ -47,6 +47,7 @@ void addGlobalOptions(CLI::App& app, commands::GlobalOptions& options) {
       ->type_name("WHEN")
       ->check(CLI::IsMember({"auto", "always", "never"}))
       ->capture_default_str();
+  app.add_flag("--no-pager", options.noPager, "Print long output on a terminal without a pager");
   app.set_version_flag("-V,--version", "vfpass " VFPASS_VERSION);
 }
 
@@ -119,6 +120,7 @@ int runAndRecord(Session& session, const Runner& runner, bool json) {
     return static_cast<int>(runner(session));
   } catch (const Error& error) {
     session.progress().clear();
+    session.endPager();
     const bool printed = session.operations().failed(error);
     if (!printed) {
       printError(error);

@@ -9,8 +9,8 @@ namespace {
 ExitCode listPfs(Session& session) {
   Inventory inventory = inventory::readPfList(session.root());
   commands::nameModels(session, inventory);
-  report::writePfs(session.out(), inventory, inventory::readOtherNics(session.root(), inventory),
-                   session.style());
+  report::writePfs(session.pagedOut(), inventory,
+                   inventory::readOtherNics(session.root(), inventory), session.style());
   return ExitCode::done;
 }
 

@@ -77,12 +77,13 @@ ExitCode showPlan(Session& session, const std::string& vm, const commands::Scope
                              commands::planToSave("attach", decision.plan, scope, before));
   }
   const auto after = plannedXml(before, decision.plan, session.sealKey());
-  report::writePlan(
-      session.out(), decision.plan, after ? domain::xmlDiff(before, *after) : "", session.style(),
-      after && input.machine ? distancesOf(before, *after, decision.leases, input.topology)
-                             : report::PlanDistances{},
-      commands::settingsToShow(input, decision, after.value_or(before)),
-      textOf(output, "attach", vm, options));
+  report::writePlan(session.pagedOut(), decision.plan, after ? domain::xmlDiff(before, *after) : "",
+                    session.style(),
+                    after && input.machine
+                        ? distancesOf(before, *after, decision.leases, input.topology)
+                        : report::PlanDistances{},
+                    commands::settingsToShow(input, decision, after.value_or(before)),
+                    textOf(output, "attach", vm, options));
   return decision.plan.steps.empty() ? ExitCode::done : ExitCode::pending;
 }
 

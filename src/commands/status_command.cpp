@@ -100,7 +100,7 @@ ExitCode status(Session& session, const std::string& vm) {
   report.notes.insert(report.notes.end(), verified.begin(), verified.end());
   const auto missing = services(session, vm, report);
   report.notes.insert(report.notes.end(), missing.begin(), missing.end());
-  report::writeStatus(session.out(), report, session.style());
+  report::writeStatus(session.pagedOut(), report, session.style());
   const bool drift = std::any_of(report.entries.begin(), report.entries.end(),
                                  [](const auto& entry) { return !entry.drift.empty(); });
   return drift || !pending.empty() || !report.refused.empty() ? ExitCode::pending : ExitCode::done;

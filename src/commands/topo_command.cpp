@@ -58,13 +58,14 @@ void writeSvg(std::ostream& out, const Shown& shown) {
 }
 
 void showTree(Session& session, const Shown& shown) {
+  std::ostream& out = session.pagedOut();
   if (shown.hasGuest()) {
-    session.out() << "on the host\n";
+    out << "on the host\n";
   }
-  report::writeTopologyTree(session.out(), shown.host, session.style());
+  report::writeTopologyTree(out, shown.host, session.style());
   if (shown.hasGuest()) {
-    session.out() << '\n' << printable(shown.inGuest()) << '\n';
-    report::writeTopologyTree(session.out(), shown.guest, session.style());
+    out << '\n' << printable(shown.inGuest()) << '\n';
+    report::writeTopologyTree(out, shown.guest, session.style());
   }
 }
 
@@ -117,7 +118,7 @@ ExitCode show(Session& session, const TopoOptions& options) {
   } else if (format == "tree") {
     showTree(session, shown);
   } else {
-    writeMatrix(session.out(), shown, session.style());
+    writeMatrix(session.pagedOut(), shown, session.style());
   }
   return ExitCode::done;
 }

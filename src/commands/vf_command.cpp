@@ -83,7 +83,7 @@ ExitCode listVfs(Session& session, const std::string& pf) {
   // This host's leases do not apply to a captured tree.
   const bool live = session.options().sysroot == "/";
   const auto leases = live ? session.readLeases() : std::vector<Lease>();
-  report::writeVfs(session.out(), inventory, leases, definedUsers(session, inventory, leases),
+  report::writeVfs(session.pagedOut(), inventory, leases, definedUsers(session, inventory, leases),
                    session.style());
   return ExitCode::done;
 }

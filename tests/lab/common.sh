@@ -5,6 +5,8 @@
 source "/vfpass/lab/lib.sh"
 
 vms=/etc/vfpass/vms
+# A test may run on a terminal, where nobody leaves a pager.
+export PAGER=cat
 
 # Installs the programs where a package would.
 install_vfpass() {
