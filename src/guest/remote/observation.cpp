@@ -124,6 +124,13 @@ void fields(Archive& archive, VfTraffic& traffic) {
 }  // namespace vfpass::model
 
 namespace vfpass::remote {
+
+Error differentVersion(int theirs) {
+  return Error("the two versions of vfpass cannot work together: protocol " +
+                   std::to_string(protocolVersion) + " and " + std::to_string(theirs),
+               "install the same version of vfpass on both hosts");
+}
+
 namespace {
 
 using Json = nlohmann::json;
@@ -136,9 +143,9 @@ Json errorReply(const std::string& message, const std::string& remedy) {
 
 Json answer(const JsonReader& request, const ServedHost& served) {
   if (const JsonReader domain = request["domain"]; !domain.isMissing()) {
-    if (request["version"].requireNumber<int>() != protocolVersion) {
-      return errorReply("this vfpass does not understand the other host's",
-                        "install the same version of vfpass on both hosts");
+    if (const int theirs = request["version"].requireNumber<int>(); theirs != protocolVersion) {
+      const Error refusal = differentVersion(theirs);
+      return errorReply(refusal.what(), refusal.remedy());
     }
     return remote::toJson(served.describe(domain.requireParsed(parseUuid)));
   }

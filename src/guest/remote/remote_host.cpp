@@ -34,8 +34,16 @@ auto RemoteHost::read(const Json& question, Read reader) const {
 
 RemoteHost::RemoteHost(std::string name, Ask ask, const Uuid& domain)
     : name_(std::move(name)), ask_(std::move(ask)) {
-  observation_ =
-      read({{"version", protocolVersion}, {"domain", toString(domain)}}, readObservation);
+  // Before anything else of the reply: what it means depends on the version.
+  observation_ = read({{"version", protocolVersion}, {"domain", toString(domain)}},
+                      [&](const JsonReader& reply) {
+                        const int theirs = reply["version"].requireNumber<int>();
+                        if (theirs != protocolVersion) {
+                          const Error refusal = differentVersion(theirs);
+                          throw Error(name_ + ": " + refusal.what(), refusal.remedy());
+                        }
+                        return readObservation(reply);
+                      });
 }
 
 verify::HostSide RemoteHost::host(const std::string& entry) const {

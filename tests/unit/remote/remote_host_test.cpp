@@ -130,6 +130,24 @@ TEST_F(RemoteHostTest, MalformedReplyIsAnError) {
   }
 }
 
+// Hosts are upgraded one after another. The reply has nothing else that is wrong.
+TEST_F(RemoteHostTest, RefusesReplyOfAnotherProtocolVersion) {
+  auto reply = toJson(observation());
+  for (const int version : {1, 3}) {
+    reply["version"] = version;
+    try {
+      const RemoteHost host(
+          "host2", [&](const std::string&) { return reply.dump(); }, domain);
+      FAIL() << version;
+    } catch (const Error& error) {
+      EXPECT_EQ(std::string(error.what()),
+                "host2: the two versions of vfpass cannot work together: protocol 2 and " +
+                    std::to_string(version));
+      EXPECT_EQ(error.remedy(), "install the same version of vfpass on both hosts");
+    }
+  }
+}
+
 TEST_F(RemoteHostTest, ReplyOfEarlierVfpassHasNoPlacement) {
   auto reply = toJson(observation());
   reply.erase("placement");
@@ -196,7 +214,7 @@ TEST_F(RemoteHostTest, ControlCharactersOfTheOtherHostAreEscaped) {
 TEST_F(RemoteHostTest, RefusesRequestsThatItDoesNotUnderstand) {
   EXPECT_THAT(
       replyTo(R"({"version": 99, "domain": "0f5e9a3c-1111-4222-8333-944455566677"})", served),
-      HasSubstr("same version"));
+      testing::AllOf(HasSubstr("protocol 2 and 99"), HasSubstr("same version")));
   for (const char* request :
        {"", "{}", "[1]", R"({"host": 7})", R"({"version": 2, "domain": "x"})"}) {
     EXPECT_THAT(replyTo(request, served), HasSubstr("invalid request")) << request;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "vfpass/error.hpp"
 #include "vfpass/inventory.hpp"
 #include "vfpass/mac_guid_uuid.hpp"
 #include "vfpass/mapping.hpp"
@@ -39,6 +40,8 @@ inline constexpr std::size_t mostPlacedDevices = 1024;
 //
 // Instead of any reply, {"error": MESSAGE, "remedy": TEXT}.
 inline constexpr int protocolVersion = 2;
+/// For verify: names both versions of the protocol, without the host.
+Error differentVersion(int theirs);
 /// Bytes of a request without the end of its line.
 inline constexpr std::size_t longestRequest = 4096;
 
