@@ -34,6 +34,16 @@ const std::array<Topic, 5>& topics() {
   return all;
 }
 
+// As a word or its beginning: "Default domain type" reports no fault.
+bool beginsWord(const std::string& lower, std::string_view word) {
+  for (auto at = lower.find(word); at != std::string::npos; at = lower.find(word, at + 1)) {
+    if (at == 0 || lower[at - 1] < 'a' || lower[at - 1] > 'z') {
+      return true;
+    }
+  }
+  return false;
+}
+
 // Drivers also write many lines that report no problem, such as "iommu: DMA domain TLB invalidation
 // policy: lazy mode" (drivers/iommu/iommu.c).
 bool isComplaint(const std::string& lower) {
@@ -44,8 +54,7 @@ bool isComplaint(const std::string& lower) {
   constexpr std::array<std::string_view, 16> words{
       "error",   "fail",      "fault",  "xid",     "invalid", "cannot",   "can't",       "unable",
       "timeout", "timed out", "denied", "unknown", "refus",   "mismatch", "not support", "0m @"};
-  return std::ranges::any_of(
-      words, [&](std::string_view word) { return lower.find(word) != std::string::npos; });
+  return std::ranges::any_of(words, [&](std::string_view word) { return beginsWord(lower, word); });
 }
 
 const Topic* topicOf(const std::string& key) {

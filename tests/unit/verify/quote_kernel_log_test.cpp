@@ -87,8 +87,16 @@ TEST(QuoteKernelLogTest, RepeatedParametersExplainNothing) {
 
 TEST(QuoteKernelLogTest, PolicyOfTheIommuIsNoComplaint) {
   std::vector<Finding> one{{"data-gpu", "", Outcome::failed, "", "seen", ""}};
-  quoteKernelLog(one, {"iommu: DMA domain TLB invalidation policy: lazy mode "});
+  quoteKernelLog(one, {"iommu: DMA domain TLB invalidation policy: lazy mode ",
+                       "iommu: Default domain type: Translated "});
   EXPECT_EQ(one[0].seen, "seen");
+}
+
+TEST(QuoteKernelLogTest, WordOfAComplaintMayFollowASign) {
+  const std::string line = "AMD-Vi: Event logged [IO_PAGE_FAULT device=01:00.0 domain=0x000b]";
+  std::vector<Finding> one{{"data-gpu", "", Outcome::failed, "", "seen", ""}};
+  quoteKernelLog(one, {line, "iommu: Default domain type: Translated "});
+  EXPECT_EQ(one[0].seen, "seen; the guest's kernel log: " + line);
 }
 
 TEST(QuoteKernelLogTest, OtherFindingsStay) {
