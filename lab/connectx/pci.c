@@ -108,9 +108,11 @@ static bool function_init(Function *function, uint64_t bar, unsigned vectors, Er
     pci_set_word(device->config + PCI_SUBSYSTEM_ID, function->port->card->subsystem);
     pcie_endpoint_cap_init(device, EXPRESS);
     if (!function->vport) {
-        /* On after a reset (PCI Express Base Specification 5.0, 7.5.3.4); reserved in a VF. */
-        pci_word_test_and_set_mask(device->config + EXPRESS + PCI_EXP_DEVCTL, PCI_EXP_DEVCTL_RELAX_EN);
-        pci_word_test_and_set_mask(device->wmask + EXPRESS + PCI_EXP_DEVCTL, PCI_EXP_DEVCTL_RELAX_EN);
+        /* Relaxed Ordering is on after a reset and MaxReadReq 512 bytes (PCI Express Base Specification 5.0, 7.5.3.4), which QEMU
+         * leaves at 128. Both are reserved in a VF. */
+        pci_word_test_and_set_mask(device->config + EXPRESS + PCI_EXP_DEVCTL,
+                                   PCI_EXP_DEVCTL_RELAX_EN | PCI_EXP_DEVCTL_READRQ_512B);
+        pci_word_test_and_set_mask(device->wmask + EXPRESS + PCI_EXP_DEVCTL, PCI_EXP_DEVCTL_RELAX_EN | PCI_EXP_DEVCTL_READRQ);
     }
     pcie_cap_flr_init(device);
     version_ari_init(device, ARI);

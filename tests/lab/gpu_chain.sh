@@ -69,7 +69,7 @@ seen gpu-path passed DMA-BUF
 seen gpu-distance passed "PIX to GPU gpu0"
 all_data passed
 expect_contains "the card registered the GPU's memory" "via dma-buf" finding data-gpu seen
-seen pcie-packets passed MaxReadReq
+seen pcie-packets passed "MaxReadReq 512"
 seen vf-settings passed "it does"
 expect_contains "the guest is compared with the host itself" "host write" finding baseline seen
 seen numa-placement warning "vCPUs not restricted to a node"
@@ -89,6 +89,7 @@ document=$(verify)
 expect_equal "verify fails" failed "$(member .result)"
 expect_equal "a path through the GPU fails" true \
     "$(member '[.findings[] | select(.key | startswith("data-gpu")) | .result == "failed"] | any')"
+refuse "no line of a kernel log is quoted as the reason" grep -qF "domain type" <<<"$document"
 jq -c '.findings[] | select(.result == "failed") | [.key, .seen, .remedy]' <<<"$document"
 expect "the host removes the poison" sh /vfpass/lab/connectx/control "$gpu" poison off
 document=$(verify)
@@ -102,14 +103,17 @@ seen gpu-path failed "the driver does not export DMA-BUF"
 expect "it exports DMA-BUF again" guest_shell train0 'rm /run/stand-in-gpu-without-dma-buf'
 
 expect "another program has set the VF's VLAN" ip link set dev "$netdev" vf 0 vlan 99
-expect "the PF's relaxed ordering is off" setpci -s "$pf" CAP_EXP+8.w=0000:0010
+expect "the PF's relaxed ordering is off, and its MaxReadReq 128" setpci -s "$pf" CAP_EXP+8.w=0000:7010
 expect "the guest's vCPUs are pinned" pin_vcpus train0
 document=$(verify)
-seen vf-settings warning "vlan is 99"
+seen vf-settings warning "vlan is 99 qos 0 802.1Q instead of none"
 seen pcie-packets warning "Relaxed Ordering off"
+seen pcie-packets warning "MaxReadReq 128"
 expect_contains "pinned vCPUs are on a node" "vCPUs on node 0" finding numa-placement seen
-expect "attach sets the VLAN again, as the remedy says" vfpass attach train0
-setpci -s "$pf" CAP_EXP+8.w=0010:0010
+# The remedies: the mapping states the VLAN, MaxReadReq is 4096, and relaxed ordering on.
+sed -i 's/guest: {mtu/vlan: {id: 99}, guest: {mtu/' "$vms/train0.yaml"
+expect "attach takes the VLAN of the mapping" vfpass attach train0
+setpci -s "$pf" CAP_EXP+8.w=5010:7010
 
 # An address for BAR2 that is a multiple of 1 TiB: there is none in the guest's window.
 # shellcheck disable=SC2016  # the guest's shell expands it
@@ -127,7 +131,7 @@ expect "they fit again" again ""
 document=$(verify)
 all_data passed
 seen vf-settings passed "it does"
-seen pcie-packets passed MaxReadReq
+seen pcie-packets passed "MaxReadReq 4096"
 
 section "a NIC far from the GPU"
 expect "the guest stops" virsh --quiet destroy train0
