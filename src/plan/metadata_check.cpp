@@ -68,7 +68,7 @@ class TermComparison {
 };
 
 void compareDevices(TermComparison& comparison) {
-  comparison.of("kind", kindOf);
+  comparison.of("kind", [](const Lease& lease) { return kindOf(lease); });
   comparison.of("device", [](const Lease& lease) { return std::tuple(lease.pf, lease.device); });
   comparison.ofVf("index", [](const LeasedVf& vf) { return vf.index; });
   comparison.of("card",
