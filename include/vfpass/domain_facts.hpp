@@ -45,6 +45,20 @@ struct DomainInterface {
   auto operator<=>(const DomainInterface&) const = default;
 };
 
+/// A `<hostdev>` or `<interface type='hostdev'>` that vfpass did not create.
+struct HostElement {
+  PciAddress device;
+  bool interface = false;
+  bool managed = false;                    ///< libvirt binds the driver
+  std::optional<MacAddress> mac;           ///< of an `<interface>`
+  std::optional<std::uint16_t> vlan;       ///< of an `<interface>`; 0: unreadable, or a trunk
+  std::string partner;                     ///< of `<teaming>`: the alias; empty: none
+  std::optional<PciAddress> guestAddress;  ///< PCI address in the guest
+  std::string text;                        ///< byte for byte
+
+  auto operator<=>(const HostElement&) const = default;
+};
+
 /// The host PCI functions that a libvirt network assigns to its domains: the listed functions, and
 /// all VFs of the PFs with these netdevs.
 struct NetworkPool {

@@ -106,6 +106,10 @@ struct Lease {
   /// and every lease of a transient domain), so gc releases it once the domain has stopped.
   bool persistent = true;
   GuestPlacement guest;
+  /// Of a device that attach took over (`adopt: true`): the domain's own element for it, byte for
+  /// byte. That element stays in the XML as it is, without an alias of ours. Empty: attach adds an
+  /// element.
+  std::string adoptedElement = {};
   /// The elements other than devices that attach adds to the domain's persistent XML. One lease of
   /// the domain lists them all.
   std::vector<DomainEdit> edits = {};
@@ -131,6 +135,9 @@ VfSettings settingsOf(const Lease& lease);
 bool keepsMac(const Lease& lease);
 /// The same without those that the driver refused: the values that the VF should have.
 VfSettings acceptedSettings(const Lease& lease);
+
+/// True for a device of an element that was in the domain's XML before the lease.
+bool isAdopted(const Lease& lease);
 
 /// True when the device is an `<interface>` in the domain XML; a PCI function is a `<hostdev>`.
 bool isInterface(const Lease& lease);

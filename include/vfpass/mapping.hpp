@@ -57,7 +57,9 @@ struct MappedVf {
   VfSettings settings;
   /// Attributes that the driver must accept: `required:`, by default all that the mapping sets.
   std::set<Attribute> required;
-  bool managed = false;        ///< libvirt binds the driver instead of vfpass
+  bool managed = false;  ///< libvirt binds the driver instead of vfpass
+  /// Take over the domain's own element for this VF. `settings` then has only what the file states.
+  bool adopt = false;
   bool interfaceForm = false;  ///< `<interface type='hostdev'>` instead of `<hostdev>`
   std::optional<std::string> teamingWith;
   GuestNetwork guest;
@@ -71,6 +73,7 @@ struct MappedFunction {
   SourcePlace place;
   std::optional<std::string> driver = {};         ///< VFIO driver; empty: the best match
   std::optional<unsigned> clique = std::nullopt;  ///< x-nv-gpudirect-clique, 0 to 15
+  bool adopt = false;                             ///< take over the domain's own element for it
 };
 
 /// Risks that a mapping can accept by name.

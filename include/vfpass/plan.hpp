@@ -101,6 +101,8 @@ struct DropLease {
 struct EditDomain {
   Uuid domain;
   std::vector<Lease> leases;
+  /// With `leases` empty: the devices of these leases stay, as elements of the domain's own.
+  std::vector<Lease> kept = {};
 
   auto operator<=>(const EditDomain&) const = default;
 };

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "vfpass/base/text.hpp"
+#include "vfpass/domain/host_elements.hpp"
 #include "vfpass/plan.hpp"
 #include "vfpass/plan/lease_device.hpp"
 #include "vfpass/plan/plan_soft_roce.hpp"
@@ -161,8 +162,11 @@ void editDomain(const EditDomain& action, Tools& tools) {
     if (carries(definition->xml, action.leases, tools.sealKey)) {
       return;
     }
-    const Definition edited(domain::withLeases(definition->xml, withRefusals(action.leases, tools),
-                                               tools.templates, tools.sealKey));
+    const Definition edited(action.kept.empty()
+                                ? domain::withLeases(definition->xml,
+                                                     withRefusals(action.leases, tools),
+                                                     tools.templates, tools.sealKey)
+                                : domain::withDevicesKept(definition->xml, action.kept));
     if (hypervisor.readDefinition(action.domain) != definition) {
       continue;
     }
@@ -193,13 +197,14 @@ void editLive(const EditLiveMetadata& action, Tools& tools) {
 }
 
 bool hasDevice(const DomainDescription& running, const Lease& lease) {
-  return domain::devicesOfOurs(running.liveXml).contains(lease.entry);
+  return domain::entriesWithDevice(running.liveXml, {lease}).contains(lease.entry);
 }
 
 bool isPlugged(const DomainDescription& running, const Lease& lease) {
   const auto claims = domain::parseDomain(running.liveXml).claims;
+  const std::string alias = domain::aliasOfDevice(running.liveXml, lease);
   return std::ranges::any_of(claims, [&](const Claim& claim) {
-    return claim.alias == deviceAlias(lease) && claim.device == lease.device;
+    return claim.alias == alias && claim.device == lease.device;
   });
 }
 
@@ -233,7 +238,8 @@ void plug(const PlugDevice& action, Tools& tools) {
 void unplug(const UnplugDevice& action, Tools& tools) {
   const auto running = findRunning(action.lease.domain, tools);
   if (running && hasDevice(*running, action.lease)) {
-    tools.hypervisor->detachDevice(action.lease.domain, deviceAlias(action.lease),
+    tools.hypervisor->detachDevice(action.lease.domain,
+                                   domain::aliasOfDevice(running->liveXml, action.lease),
                                    tools.guestTimeout, tools.checkStop);
   }
 }

@@ -7,6 +7,7 @@
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/domain_xml.hpp"
+#include "vfpass/domain/host_elements.hpp"
 #include "vfpass/domain/read_domain_facts.hpp"
 #include "vfpass/host/vf_space.hpp"
 #include "vfpass/inventory/read_inventory.hpp"
@@ -108,6 +109,24 @@ std::vector<GuestCell> cellsOf(const DomainFacts& facts) {
   return cells;
 }
 
+// An adopted device counts once: as one of the mapping.
+std::size_t adoptedDevices(const plan::AttachInput& input) {
+  std::set<std::string> entries;
+  for (const Lease& lease : leasesOf(input.leases, input.domain)) {
+    if (isAdopted(lease)) {
+      entries.insert(lease.entry);
+    }
+  }
+  const auto add = [&](const auto& entry) {
+    if (entry.adopt) {
+      entries.insert(entry.name);
+    }
+  };
+  std::ranges::for_each(input.mapping.vfs, add);
+  std::ranges::for_each(input.mapping.functions, add);
+  return entries.size();
+}
+
 // Adds to the input the settings that the mapping's devices need and the persistent XML lacks
 // (docs/domain-settings.md), and the guest's cells as attach will create them.
 void addSettings(Session& session, const Subject& subject, plan::AttachInput& input) {
@@ -120,7 +139,8 @@ void addSettings(Session& session, const Subject& subject, plan::AttachInput& in
     functions.insert(device.function);
   }
   const HostCapacity capacity = inventory::readCapacity(session.root(), input.topology, functions);
-  const DomainFacts facts = domain::readDomainFacts(subject.domain.persistentXml);
+  DomainFacts facts = domain::readDomainFacts(subject.domain.persistentXml);
+  facts.foreignDevices -= std::min(facts.foreignDevices, adoptedDevices(input));
   auto proposal = settings::propose(
       {input.topology, capacity, facts, input.versions, devices, appliedSettings(input)});
   for (const settings::Fault& fault : proposal.faults) {
@@ -135,7 +155,8 @@ void addSettings(Session& session, const Subject& subject, plan::AttachInput& in
 void addLiveState(Session& session, const DomainDescription& domain, const std::vector<Lease>& own,
                   plan::AttachInput& input) {
   const std::string& liveXml = domain.liveXml.text();
-  input.plugged = domain::devicesOfOurs(liveXml);
+  input.plugged = domain::entriesWithDevice(liveXml, own);
+  input.liveElements = domain::hostElements(liveXml);
   input.liveLeases = liveLeases(session, domain, own);
   input.liveCurrent = domain::sealFault(domain::parseDomain(liveXml), session.sealKey()).empty();
   for (const auto& lease : own) {
@@ -145,11 +166,28 @@ void addLiveState(Session& session, const DomainDescription& domain, const std::
   }
 }
 
+bool adoptsAny(const Mapping& mapping) {
+  return std::ranges::any_of(mapping.vfs, &MappedVf::adopt) ||
+         std::ranges::any_of(mapping.functions, &MappedFunction::adopt);
+}
+
+// What `adopt: true` takes over.
+void addElements(const Subject& subject, plan::AttachInput& input) {
+  const DomainXml& persistentXml = subject.domain.persistentXml;
+  input.transient = persistentXml.empty();
+  if (adoptsAny(input.mapping)) {
+    const DomainXml& xml = input.transient ? subject.domain.liveXml : persistentXml;
+    input.elements = input.transient ? std::vector<HostElement>() : domain::hostElements(xml);
+    input.manager = domain::managerOf(xml);
+  }
+}
+
 // Adds our devices in the domain, and its free slots.
 void addDomainState(Session& session, const Subject& subject, plan::AttachInput& input) {
   const auto own = leasesOf(input.leases, input.domain);
   const DomainXml& persistentXml = subject.domain.persistentXml;
   const DomainXml& liveXml = subject.domain.liveXml;
+  addElements(subject, input);
   if (input.active) {
     addLiveState(session, subject.domain, own, input);
   }
@@ -167,7 +205,7 @@ void addDomainState(Session& session, const Subject& subject, plan::AttachInput&
   } else {
     const bool flat = input.mapping.topology == "flat";
     const auto isFresh = [&](const auto& entry) {
-      return std::ranges::none_of(own, [&](const Lease& lease) {
+      return !entry.adopt && std::ranges::none_of(own, [&](const Lease& lease) {
         return lease.entry == entry.name && !(flat && lease.guest.isMirrored());
       });
     };

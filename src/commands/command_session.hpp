@@ -150,6 +150,8 @@ class Session {
   /// Prints the failure of a part like a warning; the command continues with the others. Returns
   /// its exit code.
   ExitCode fail(const Error& error);
+  /// For the result of `detach --keep`.
+  void setKept(report::KeptDevices kept) { result_.kept = std::move(kept); }
   /// The end of a command that changes something: writes its result with --json. Returns `code`.
   ExitCode finish(const std::string& command, ExitCode code);
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <iterator>
 #include <ostream>
 
 #include "commands.hpp"
@@ -9,12 +10,15 @@
 #include "survey_domains.hpp"
 #include "vfpass/apply/run.hpp"
 #include "vfpass/base/default_deadlines.hpp"
+#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/domain/host_elements.hpp"
 #include "vfpass/plan/check_device.hpp"
 #include "vfpass/plan/judge_holders.hpp"
 #include "vfpass/plan/plan_detach.hpp"
 #include "vfpass/plan/unused_leases.hpp"
 #include "vfpass/report/plan_report.hpp"
+#include "vfpass/report/result_report.hpp"
 #include "vfpass/state/locks.hpp"
 
 namespace vfpass::commands {
@@ -24,6 +28,7 @@ struct DetachOptions {
   std::string vm;
   commands::ScopeOptions scope;
   bool force = false;
+  bool keep = false;
   unsigned timeout = deadlines::guestRelease.count();
   bool dryRun = false;
   PlanOutput output;
@@ -70,10 +75,46 @@ Scope scopeOf(const Target& target, const commands::ScopeOptions& options) {
   return target.domain ? scopeFor(*target.domain, options) : Scope{};
 }
 
+std::vector<std::string> entriesOf(const std::vector<Lease>& leases) {
+  std::vector<std::string> names;
+  std::ranges::transform(leases, std::back_inserter(names), &Lease::entry);
+  return names;
+}
+
+// A device that stays with the domain stays in both configurations, and so both lose the lease.
+void checkScope(const Target& target, const std::vector<Lease>& leases,
+                const DetachOptions& options) {
+  std::vector<Lease> staying = commands::leasesOf(leases, target.uuid);
+  if (!options.keep) {
+    std::erase_if(staying, [](const Lease& lease) { return !isAdopted(lease); });
+  }
+  const std::string domain = "domain " + printable(target.name);
+  if (options.keep && !target.domain) {
+    throw Error(domain + " no longer exists: there is nothing to leave the devices to",
+                "run `vfpass detach " + shellArgument(target.name) + "` without --keep",
+                ExitCode::badInput);
+  }
+  if (options.keep && !target.domain->persistent) {
+    throw Error(domain + " is transient: it has no configuration that could keep the devices",
+                "define it with `virsh define` first, or detach without --keep",
+                ExitCode::badInput);
+  }
+  const bool active = target.domain && target.domain->active;
+  if (active && target.domain->persistent && options.scope.live != options.scope.config &&
+      !staying.empty()) {
+    throw Error(domain + ": " + join(entriesOf(staying), ", ") + " " +
+                    (staying.size() == 1 ? "stays" : "stay") +
+                    " in the domain, so the leases of both configurations end",
+                "omit --config and --live", ExitCode::badInput);
+  }
+}
+
 plan::DetachInput inputFor(Session& session, const Target& target, const std::vector<Lease>& leases,
-                           const Scope& scope) {
+                           const Scope& scope, const DetachOptions& options) {
+  checkScope(target, leases, options);
   plan::DetachInput input;
   input.domain = target.uuid;
+  input.keep = options.keep;
   input.domainName = target.name;
   input.scope = scope;
   input.leases = leases;
@@ -81,7 +122,7 @@ plan::DetachInput inputFor(Session& session, const Target& target, const std::ve
   input.inventory = session.inventory(plan::namedFunctions(own), commands::pfsOf(own));
   session.addHolders(input.inventory, commands::pfsOf(own));
   if (target.domain && target.domain->active) {
-    input.plugged = domain::devicesOfOurs(target.domain->liveXml);
+    input.plugged = domain::entriesWithDevice(target.domain->liveXml, own);
     input.liveLeases = liveLeases(session, *target.domain, leases);
   }
   input.xmlIsOurs =
@@ -98,13 +139,15 @@ ExitCode showPlan(Session& session, const DetachOptions& options) {
   const auto leases = session.readLeases();
   const Target target = findTarget(session, options.vm, leases);
   const Scope scope = scopeOf(target, options.scope);
-  const Plan plan = plan::planDetach(inputFor(session, target, leases, scope));
+  const Plan plan = plan::planDetach(inputFor(session, target, leases, scope, options));
   if (!options.output.file.empty()) {
     commands::writeSavedPlan(options.output.file, toSave(target, plan, scope));
   }
   const std::string before = target.domain && scope.config ? target.domain->persistentXml : "";
   const std::string after =
-      before.empty() ? "" : domain::withLeases(before, {}, domain::builtInTemplates(), {});
+      before.empty() ? ""
+      : options.keep ? domain::withDevicesKept(before, commands::leasesOf(leases, target.uuid))
+                     : domain::withLeases(before, {}, domain::builtInTemplates(), {});
   report::writePlan(session.pagedOut(), plan, domain::xmlDiff(before, after), session.style(), {},
                     {}, textOf(options.output, "detach", options.vm, options.scope));
   return plan.steps.empty() ? ExitCode::done : ExitCode::pending;
@@ -136,9 +179,48 @@ std::string reportRestored(Session& session, const std::string& domain,
                              : ": domain XML restored, host state only partly");
 }
 
+// Nobody else sets them after a reboot.
+void reportKeptDevices(Session& session, const std::string& domainName,
+                       const plan::DetachInput& input) {
+  const auto kept = report::keptDevices(domainName, commands::leasesOf(input.leases, input.domain),
+                                        input.inventory);
+  session.setKept(kept);
+  if (kept.commands.empty() || session.options().json) {
+    return;
+  }
+  session.note("VFs and settings do not survive a reboot; these commands set them again:");
+  for (const std::string& command : kept.commands) {
+    session.out() << command << '\n';
+  }
+  session.note("a unit for systemd that runs them at boot (/etc/systemd/system/" + kept.unitName +
+               "):");
+  session.out() << '\n' << kept.unit;
+}
+
+std::string describeLeft(const plan::DetachInput& input, const std::string& domain,
+                         const std::string& others) {
+  std::vector<Lease> left = commands::leasesOf(input.leases, input.domain);
+  std::erase_if(left, [&](const Lease& lease) {
+    return !input.keep && !(isAdopted(lease) && input.plugged.contains(lease.entry));
+  });
+  if (left.empty()) {
+    return others;
+  }
+  const std::string names = join(entriesOf(left), ", ");
+  return input.keep ? "left " + names + " to " + domain + ": vfpass no longer manages " +
+                          (left.size() == 1 ? "it" : "them")
+                    : others + "; its guest keeps " + names + " and the present settings";
+}
+
 std::string describeResult(Session& session, const Target& target, const Scope& scope,
-                           const std::vector<Lease>& ended) {
+                           std::vector<Lease> ended, const plan::DetachInput& input) {
   const std::string domain = "domain " + printable(target.name);
+  std::erase_if(ended, [&](const Lease& lease) {
+    return input.keep || (isAdopted(lease) && input.plugged.contains(lease.entry));
+  });
+  if (input.keep) {
+    return describeLeft(input, domain, "");
+  }
   const bool persistent = target.domain && target.domain->persistent;
   const bool active = target.domain && target.domain->active;
   if (persistent && !scope.config) {
@@ -147,7 +229,7 @@ std::string describeResult(Session& session, const Target& target, const Scope& 
   if (active && !scope.live) {
     return "detached from the configuration of " + domain + "; it keeps the devices until it stops";
   }
-  return reportRestored(session, domain, ended);
+  return describeLeft(input, domain, reportRestored(session, domain, ended));
 }
 
 ExitCode detach(Session& session, const DetachOptions& options) {
@@ -162,13 +244,14 @@ ExitCode detach(Session& session, const DetachOptions& options) {
   const commands::DomainSurvey survey = recoverInterruptedWork(session, uuid);
   const Target target = findTarget(session, toString(uuid), database.leases());
   const Scope scope = scopeOf(target, options.scope);
-  requireUnused(session, plan::planDetach(inputFor(session, target, database.leases(), scope)),
+  requireUnused(session,
+                plan::planDetach(inputFor(session, target, database.leases(), scope, options)),
                 options.force);
 
   auto locks =
       state::lockPfs(session.options().runDirectory, commands::pfsOf(database.leasesOf(uuid)),
                      session.tools().lockTimeout);
-  const auto input = inputFor(session, target, database.leases(), scope);
+  const auto input = inputFor(session, target, database.leases(), scope, options);
   const Plan plan = plan::planDetach(input);
   plan::throwObjections("cannot detach from domain " + printable(target.name),
                         plan::objectToActiveClaims(plan, input.inventory, survey.summaries));
@@ -181,9 +264,13 @@ ExitCode detach(Session& session, const DetachOptions& options) {
   tools.guestTimeout = std::chrono::seconds(options.timeout);
   session.operations().addDevices(commands::leasesOf(input.leases, uuid));
   session.run(plan, tools, std::move(locks));
-  const std::string result = describeResult(session, target, scope, endedBy(plan, input.leases));
+  const std::string result =
+      describeResult(session, target, scope, endedBy(plan, input.leases), input);
   session.operations().done(result);
   session.note(result);
+  if (input.keep) {
+    reportKeptDevices(session, target.name, input);
+  }
   return ExitCode::done;
 }
 
@@ -204,6 +291,9 @@ void addDetach(CLI::App& app, Runner& runner) {
       ->type_name("SECONDS")
       ->check(CLI::Range(1U, 3600U))
       ->capture_default_str();
+  command->add_flag("--keep", options->keep,
+                    "Leave the devices to the domain as plain <hostdev> elements, with the VFs "
+                    "and their settings, and print what keeps those after a reboot");
   addSavedPlanOptions(*command, options->dryRun, options->output.file, options->plan);
   addNoXml(*command, options->output.noXml);
   command->get_option("--no-xml")->needs("--dry-run");

@@ -5,6 +5,7 @@
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/domain_xml.hpp"
+#include "vfpass/domain/host_elements.hpp"
 #include "vfpass/plan/other_owners.hpp"
 #include "vfpass/port_fault.hpp"
 
@@ -193,7 +194,7 @@ std::vector<std::string> liveSealDrift(const DomainDescription& domain, const Se
 std::vector<std::string> liveDrift(const DomainDescription& domain,
                                    const std::vector<Lease>& leases) {
   const auto plugged =
-      domain.active ? domain::devicesOfOurs(domain.liveXml) : std::set<std::string>();
+      domain.active ? domain::entriesWithDevice(domain.liveXml, leases) : std::set<std::string>();
   std::vector<std::string> drift;
   for (const auto& lease : leases) {
     if (domain.active && lease.state == LeaseState::running && !plugged.contains(lease.entry)) {

@@ -11,6 +11,7 @@
 #include "vfpass/apply/run.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/domain/host_elements.hpp"
 #include "vfpass/plan/check_device.hpp"
 #include "vfpass/plan/judge_holders.hpp"
 #include "vfpass/plan/plan_detach.hpp"
@@ -23,16 +24,17 @@ namespace vfpass::commands {
 namespace {
 
 // nullopt: the XML, which may have any of them, cannot be read.
-std::optional<std::set<std::string>> devicesIn(const DomainXml& xml) {
+std::optional<std::set<std::string>> devicesIn(const DomainXml& xml,
+                                               const std::vector<Lease>& leases) {
   try {
-    return xml.empty() ? std::set<std::string>() : domain::devicesOfOurs(xml);
+    return xml.empty() ? std::set<std::string>() : domain::entriesWithDevice(xml, leases);
   } catch (const Error&) {  // the survey has warned
     return std::nullopt;
   }
 }
 
 std::optional<std::set<std::string>> entriesIn(const DomainXml& xml) {
-  auto names = devicesIn(xml);
+  auto names = devicesIn(xml, {});  // an adopted element is there with and without a lease
   if (!names || xml.empty()) {
     return names;
   }
@@ -61,7 +63,7 @@ plan::DomainUse useOf(Session& session, const DomainDescription* found,
     return {false, !leases.empty() && isMapped(session, leases.front()), false, {}, {}};
   }
   const auto configured = entriesIn(found->persistentXml);
-  const auto plugged = devicesIn(found->liveXml);
+  const auto plugged = devicesIn(found->liveXml, leases);
   return {true,
           false,
           found->active,

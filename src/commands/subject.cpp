@@ -7,6 +7,7 @@
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/domain_xml.hpp"
+#include "vfpass/domain/host_elements.hpp"
 #include "vfpass/inventory/read_inventory.hpp"
 #include "vfpass/plan/select_pf.hpp"
 
@@ -225,8 +226,8 @@ std::vector<Lease> liveLeases(Session& session, const DomainDescription& domain,
   if (domain::isSealed(parsed, session.sealKey())) {
     return parsed.leases;
   }
-  const auto plugged = domain::devicesOfOurs(domain.liveXml);
   std::vector<Lease> found = leasesOf(leases, domain.uuid);
+  const auto plugged = domain::entriesWithDevice(domain.liveXml, found);
   std::erase_if(found, [&](const Lease& lease) { return !plugged.contains(lease.entry); });
   return found;
 }

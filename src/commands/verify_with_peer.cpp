@@ -9,6 +9,7 @@
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/domain_xml.hpp"
+#include "vfpass/domain/host_elements.hpp"
 #include "vfpass/libvirt/libvirt_hypervisor.hpp"
 #include "vfpass/remote/remote_host.hpp"
 #include "vfpass/remote/remote_libvirt.hpp"
@@ -82,7 +83,7 @@ class RemotePeer {
   // From the metadata in its XML: they only tell which devices to look for in the guest.
   [[nodiscard]] std::vector<Lease> leases() const {
     const auto parsed = domain::parseDomain(domain_.liveXml);
-    const auto plugged = domain::devicesOfOurs(domain_.liveXml);
+    const auto plugged = domain::entriesWithDevice(domain_.liveXml, parsed.leases);
     std::vector<Lease> leases = parsed.leases;
     std::erase_if(leases, [&](const Lease& lease) {
       return !isVf(lease) || !plugged.contains(lease.entry) || parsed.foreignMetadata;

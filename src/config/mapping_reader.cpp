@@ -155,15 +155,29 @@ void checkNames(Node& root, ProblemList& problems) {
 // Both lists mean the same: `gpus:` is the older key, and files may use it for any function.
 constexpr std::array<std::string_view, 2> functionLists{"gpus", "functions"};
 
-void readFunctions(Node& root, Mapping& mapping, ProblemList& problems) {
+bool readAdoptedFunction(Node& entry, const MappingContext& context, ProblemList& problems) {
+  Node* const value = find(entry, "adopt");
+  const bool adopt = booleanOf(value).value_or(false);
+  checkAdoptedTopology(value, adopt, context, problems);
+  Node* const clique = find(entry, "clique");
+  if (adopt && clique != nullptr) {
+    // QEMU's property is set by the alias that vfpass gives to its own elements.
+    problems.refuse(*clique, "`clique` cannot be set for a device with `adopt: true`",
+                    "remove one of them, or set x-nv-gpudirect-clique in the domain's XML");
+  }
+  return adopt;
+}
+
+void readFunctions(Node& root, const MappingContext& context, Mapping& mapping,
+                   ProblemList& problems) {
   for (const std::string_view list : functionLists) {
     for (auto& entry : entriesOf(root, list)) {
       const auto name = textOf(find(entry, "name"));
       const auto address = readPciAddress(find(entry, "pci"), problems);
       if (name && address) {
-        mapping.functions.push_back({*name, *address, problems.place(entry.position),
-                                     textOf(find(entry, "driver")),
-                                     unsignedOf(find(entry, "clique"))});
+        mapping.functions.push_back(
+            {*name, *address, problems.place(entry.position), textOf(find(entry, "driver")),
+             unsignedOf(find(entry, "clique")), readAdoptedFunction(entry, context, problems)});
       }
     }
   }
@@ -186,8 +200,9 @@ VerifyPolicy readVerify(Node& root) {
   return policy;
 }
 
-MappingContext readContext(Node& root) {
+MappingContext readContext(Node& root, const std::string& topology) {
   MappingContext context;
+  context.topology = topology;
   for (const std::string_view list : functionLists) {
     for (auto& entry : entriesOf(root, list)) {
       if (const auto name = textOf(find(entry, "name"))) {
@@ -252,9 +267,9 @@ Mapping readMapping(const std::string& text, ProblemList& problems) {
   mapping.nccl = readNccl(*root, problems);
   mapping.verify = readVerify(*root);
   // Its devices. A VF may refer to entries of the other lists.
-  const MappingContext context = readContext(*root);
+  const MappingContext context = readContext(*root, mapping.topology);
   mapping.allow = context.allow;
-  readFunctions(*root, mapping, problems);
+  readFunctions(*root, context, mapping, problems);
   for (auto& entry : entriesOf(*root, "vfs")) {
     if (entry.kind == NodeKind::block && !entry.refused) {
       mapping.vfs.push_back(readVf(entry, context, problems));

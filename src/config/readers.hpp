@@ -35,7 +35,12 @@ HostFile readHostFile(const std::string& text, ProblemList& problems);
 struct MappingContext {
   std::set<std::string> functionNames;
   std::set<Allowance> allow;
+  std::string topology;
 };
+
+/// Refuses `adopt: true` in a mapping whose topology is not flat. `value`: of `adopt:`.
+void checkAdoptedTopology(Node* value, bool adopt, const MappingContext& context,
+                          ProblemList& problems);
 
 /// Reads one entry of `vfs:` and checks what a schema cannot express. Skips values that were
 /// already refused, so that all problems of a file are reported at once.

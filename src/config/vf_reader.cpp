@@ -211,7 +211,9 @@ void readAttributes(Node& node, MappedVf& vf, ProblemList& problems) {
   }
   forEachWord(infiniband, [&](const auto& row) {
     Node* const value = find(node, row.name);
-    vf.settings.*row.member = oneWord(value, row.neutral(infiniband));
+    // An adopted VF keeps what the file leaves out.
+    const auto left = vf.adopt ? std::nullopt : row.neutral(infiniband);
+    vf.settings.*row.member = oneWord(value, left);
     if (value != nullptr && row.kept && !(vf.settings.*row.member)) {
       vf.automatic.insert(row.attribute);
     }
@@ -318,12 +320,38 @@ void readGuest(Node& node, MappedVf& vf, ProblemList& problems) {
 
 }  // namespace
 
+namespace {
+
+// `topology: mirror` and `index: auto` decide what the domain's own element has decided already.
+void readAdopt(Node& node, const MappingContext& context, MappedVf& vf, ProblemList& problems) {
+  Node* const value = find(node, "adopt");
+  vf.adopt = booleanOf(value).value_or(false);
+  if (vf.adopt && !vf.index) {
+    problems.refuse(*value, "an entry with `adopt: true` needs the VF's number",
+                    "add `index:`; `vfpass vf list` shows which VF the domain has");
+  }
+  checkAdoptedTopology(value, vf.adopt, context, problems);
+}
+
+}  // namespace
+
+void checkAdoptedTopology(Node* value, bool adopt, const MappingContext& context,
+                          ProblemList& problems) {
+  if (adopt && context.topology != "flat") {
+    problems.refuse(*value,
+                    "`adopt: true` leaves the device at its place in the guest, and `topology: " +
+                        context.topology + "` moves it",
+                    "add `topology: flat` to the mapping");
+  }
+}
+
 MappedVf readVf(Node& node, const MappingContext& context, ProblemList& problems) {
   MappedVf vf;
   vf.place = problems.place(node.position);
   vf.name = textOf(find(node, "name")).value_or("");
   readPf(node, context, vf, problems);
   vf.index = unsignedOf(find(node, "index"));
+  readAdopt(node, context, vf, problems);
   readAttributes(node, vf, problems);
   checkTrust(node, context, vf, problems);
   vf.managed = booleanOf(find(node, "managed")).value_or(false);

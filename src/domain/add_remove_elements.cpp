@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "adopted_elements.hpp"
 #include "device_xml.hpp"
 #include "document.hpp"
 #include "domain_edits.hpp"
@@ -86,6 +87,14 @@ void insertControllers(const Document& document, const std::vector<Lease>& lease
 
 void insertDevice(const Document& document, const Lease& lease, const Templates& templates,
                   std::vector<Splice>& splices) {
+  // An adopted element stays where it is, and as it is recorded.
+  if (const auto own = isAdopted(lease) ? findAdopted(document, lease) : pugi::xml_node()) {
+    const ElementSpan& span = document.span(own);
+    if (!compareElement(own, lease).empty()) {
+      splices.push_back({span.begin, span.end, lease.adoptedElement});
+    }
+    return;
+  }
   const auto [at, indentation] = placeFor(document, isInterface(lease) ? "interface" : "hostdev");
   splices.push_back({at, at, "\n" + indentation + deviceFragment(lease, templates, indentation)});
 }
@@ -165,6 +174,11 @@ void checkLeases(const Uuid& domain, const std::vector<Lease>& leases) {
 std::string withLeases(std::string_view xml, const std::vector<Lease>& leases,
                        const Templates& templates, const SealKey& key) {
   checkLeases(domainUuid(Document(xml)), leases);
+  // A detach that left the devices to the domain is rolled back.
+  if (const auto back = withDevicesTakenBack(xml, leases)) {
+    const Document document(*back);
+    return applySplices(*back, {metadataInsertion(document, leases, key)});
+  }
   const auto bare = removeElements(xml, leases);
   return leases.empty() ? bare : insertElements(bare, leases, templates, key);
 }

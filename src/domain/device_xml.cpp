@@ -138,6 +138,9 @@ void fillTarget(pugi::xml_node target, const GuestController& controller) {
 
 std::string deviceFragment(const Lease& lease, const Templates& templates,
                            std::string_view indentation) {
+  if (isAdopted(lease)) {
+    return lease.adoptedElement;
+  }
   Skeleton skeleton(isInterface(lease) ? templates.interface : templates.hostdev,
                     isInterface(lease) ? "interface" : "hostdev");
   fillDevice(skeleton, lease);

@@ -13,7 +13,8 @@
 namespace vfpass::domain {
 
 /// The `<hostdev>` or `<interface>` of a lease, in libvirt's formatting; `indentation` is put
-/// before every line but the first. Throws Error (ExitCode::badInput) for an invalid template.
+/// before every line but the first. Of an adopted device the recorded element. Throws Error
+/// (ExitCode::badInput) for an invalid template.
 std::string deviceFragment(const Lease& lease, const Templates& templates,
                            std::string_view indentation);
 

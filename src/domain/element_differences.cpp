@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "adopted_elements.hpp"
 #include "device_xml.hpp"
 #include "document.hpp"
 #include "our_elements.hpp"
@@ -31,6 +32,16 @@ bool hasOnly(pugi::xml_node node, const std::set<std::string_view>& attributes) 
   return !node.first_child() &&
          std::all_of(node.attributes_begin(), node.attributes_end(),
                      [&](const auto& each) { return attributes.contains(each.name()); });
+}
+
+// The same, also with attributes that `expected` has with the same value.
+bool hasOnlyOf(pugi::xml_node node, pugi::xml_node expected,
+               const std::set<std::string_view>& attributes) {
+  return !node.first_child() &&
+         std::all_of(node.attributes_begin(), node.attributes_end(), [&](const auto& each) {
+           return attributes.contains(each.name()) ||
+                  std::string_view(expected.attribute(each.name()).value()) == each.value();
+         });
 }
 
 // libvirt writes <driver name='vfio'/> into the XML of a start. The model selects the driver that
@@ -87,6 +98,8 @@ class Comparison {
            // A file would be one of the host, which QEMU opens.
            (name == "rom" && hasOnly(child, {"bar", "enabled"})) ||
            (name == "driver" && isDriverOf(child, lease_)) ||
+           // libvirt names every device of a running domain.
+           (name == "alias" && isAdopted(lease_) && hasOnly(child, {"name"})) ||
            // The name of a tap device, which this kind of interface does not have.
            (name == "target" && isInterface(lease_) && hasOnly(child, {"dev"})) ||
            // libvirt generates a MAC address if the lease sets none.
@@ -98,12 +111,15 @@ class Comparison {
     const auto [there, recorded] = std::pair(readPciAddress(found), readPciAddress(expected));
     const std::string_view type = attributeText(found, "type");
     const std::string text = there ? toString(*there) : "unset";
+    if (!recorded) {
+      return;  // an address of another kind than PCI
+    }
     if (there != recorded || (!type.empty() && type != "pci")) {
       differences.push_back((ofHost ? "the XML claims host device " + text
                                     : "its guest address in the XML is " + text) +
-                            ", the lease records " + toString(recorded.value()));
+                            ", the lease records " + toString(*recorded));
     }
-    if (!hasOnly(found, {"type", "domain", "bus", "slot", "function"})) {
+    if (!hasOnlyOf(found, expected, {"type", "domain", "bus", "slot", "function"})) {
       differences.push_back(
           std::string("the XML has other attributes than the lease in <address>"));
     }
@@ -118,7 +134,10 @@ class Comparison {
       }
     }
     for (const auto& each : found.attributes()) {
-      if (!expected.attribute(each.name())) {
+      const bool added = std::string_view(found.name()) == "driver" &&
+                         std::string_view(each.name()) == "name" &&
+                         std::string_view(each.value()) == "vfio";
+      if (!expected.attribute(each.name()) && !added) {
         differences.push_back("the XML has " +
                               attributeWith(printable(each.name()).c_str(), each.value()) +
                               in(found) + ", the lease records none");
@@ -146,9 +165,8 @@ class Comparison {
   const Lease& lease_;
 };
 
-/// Differences between a device of the domain XML and the element that attach writes for its lease,
-/// one line each. Ignores only what libvirt adds by itself and what affects nothing but the guest:
-/// boot order, ACPI index, and whether the guest sees the device's own ROM.
+}  // namespace
+
 std::vector<std::string> compareElement(pugi::xml_node found, const Lease& lease) {
   pugi::xml_document tree;
   const std::string text = deviceFragment(lease, builtInTemplates(), "");
@@ -163,6 +181,8 @@ std::vector<std::string> compareElement(pugi::xml_node found, const Lease& lease
   return comparison.differences;
 }
 
+namespace {
+
 using Lines = std::vector<std::string>;
 
 std::string nameOf(const Lease& lease) {
@@ -174,26 +194,39 @@ class DeviceElements {
  public:
   explicit DeviceElements(std::string_view xml) : document_(xml) {
     for (const auto device : document_.devices()) {
-      if (const auto alias = aliasOf(device); isOurAlias(alias)) {
-        ours_.emplace(alias, device);
+      const bool ours = isOurAlias(aliasOf(device));
+      if (ours) {
+        ours_.emplace(aliasOf(device), device);
       }
       const auto host = hostAddressElement(device);
       if (const auto address = host ? readPciAddress(*host) : std::nullopt) {
         ++claims_[*address];
+        if (!ours) {
+          others_.emplace(*address, device);
+        }
       }
     }
   }
 
   [[nodiscard]] Lines differencesOf(const Lease& lease) const {
-    const auto alias = deviceAlias(lease);
-    const auto [first, last] = ours_.equal_range(alias);
-    if (first == last) {
-      return {"the XML has no device with alias " + alias};
+    Lines lines;
+    if (isAdopted(lease)) {
+      const auto found = others_.find(lease.device);
+      if (found == others_.end()) {
+        return {"the XML has no element for host device " + toString(lease.device)};
+      }
+      lines = compareElement(found->second, lease);
+    } else {
+      const auto alias = deviceAlias(lease);
+      const auto [first, last] = ours_.equal_range(alias);
+      if (first == last) {
+        return {"the XML has no device with alias " + alias};
+      }
+      if (std::next(first) != last) {
+        return {"the XML has more than one device with alias " + alias};
+      }
+      lines = compareElement(first->second, lease);
     }
-    if (std::next(first) != last) {
-      return {"the XML has more than one device with alias " + alias};
-    }
-    Lines lines = compareElement(first->second, lease);
     if (const auto found = claims_.find(lease.device);
         found != claims_.end() && found->second > 1) {
       lines.push_back("the XML claims host device " + toString(lease.device) + " more than once");
@@ -227,6 +260,7 @@ class DeviceElements {
  private:
   Document document_;
   std::multimap<std::string_view, pugi::xml_node> ours_;
+  std::map<PciAddress, pugi::xml_node> others_;
   std::map<PciAddress, std::size_t> claims_;
 };
 
@@ -267,7 +301,9 @@ std::vector<std::string> elementDifferences(std::string_view xml,
     }
   };
   for (const auto& lease : leases) {
-    aliases.insert(deviceAlias(lease));
+    if (!isAdopted(lease)) {
+      aliases.insert(deviceAlias(lease));
+    }
     if (lease.guest.port) {
       check(portAlias(lease), [&](pugi::xml_node each) { return isPortOf(each, lease); });
     }

@@ -99,6 +99,13 @@ void requireElements(const DomainEdit& edit) {
   }
 }
 
+// It becomes part of the domain's XML, and is compared with elements of it.
+void requireAdoptedElement(const Lease& lease) {
+  if (isAdopted(lease) && !isElement(lease.adoptedElement)) {
+    throw badMetadata("the element of an adopted device is not one XML element");
+  }
+}
+
 Json leaseJson(pugi::xml_node lease, bool isFirst) {
   return isFirst ? leaseOfVersion1(lease) : model::parseRecord(lease.child_value());
 }
@@ -110,6 +117,7 @@ Lease readLease(pugi::xml_node node, bool isFirst) {
     throw badMetadata("a lease has more than " + std::to_string(maxEdits) + " domain settings");
   }
   std::ranges::for_each(lease.edits, requireElements);
+  requireAdoptedElement(lease);
   return lease;
 }
 

@@ -8,6 +8,7 @@
 #include <pugixml.hpp>
 #include <string_view>
 
+#include "adopted_elements.hpp"
 #include "device_xml.hpp"
 #include "document.hpp"
 #include "domain_edits.hpp"
@@ -287,6 +288,21 @@ void readCells(const Document& document, GuestMachine& machine) {
 
 }  // namespace
 
+namespace {
+
+// Adopted devices have no alias of ours; their names are in the metadata.
+void nameAdopted(const Document& document, GuestMachine& machine) {
+  for (const Lease& lease : adoptedLeasesIn(document)) {
+    for (PassedDevice& passed : machine.passed) {
+      if (passed.name.empty() && passed.host == lease.device) {
+        passed.name = lease.entry;
+      }
+    }
+  }
+}
+
+}  // namespace
+
 GuestMachine readGuestMachine(std::string_view xml) {
   const Document document(xml);
   GuestMachine machine;
@@ -299,6 +315,7 @@ GuestMachine readGuestMachine(std::string_view xml) {
     return one.index < other.index;
   });
   readCells(document, machine);
+  nameAdopted(document, machine);
   addToMachine(readQemuArguments(document), machine);
   return machine;
 }

@@ -43,6 +43,8 @@ bool keepsMac(const Lease& lease) {
   return isVf(lease) && !vfOf(lease).infiniband && !vfOf(lease).settings.mac;
 }
 
+bool isAdopted(const Lease& lease) { return !lease.adoptedElement.empty(); }
+
 bool isInterface(const Lease& lease) { return isVf(lease) && vfOf(lease).interfaceForm; }
 
 VfSettings acceptedSettings(const Lease& lease) {

@@ -50,6 +50,9 @@ std::string namesOf(const std::vector<Lease>& leases) {
 }
 
 std::string describeEdit(const EditDomain& action) {
+  if (!action.kept.empty()) {
+    return "leave " + namesOf(action.kept) + " to the domain, without our metadata";
+  }
   return action.leases.empty() ? "remove our devices from the domain XML"
                                : "write " + namesOf(action.leases) + " into the domain XML";
 }

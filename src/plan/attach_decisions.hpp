@@ -71,6 +71,32 @@ std::vector<Lease> decideLeases(const AttachInput& input, Places& places,
 /// count.
 bool sameTerms(const Lease& earlier, const Lease& wanted);
 
+// adopt_element.cpp
+
+/// Whether this attach takes over the domain's own element for the entry: `adopt` is the mapping's
+/// word, and the entry has no lease yet.
+bool adopts(const AttachInput& input, bool adopt, const std::string& entry);
+
+/// Completes the lease of a VF whose element is the domain's own: guest address, form and `managed`
+/// are the element's, and what the mapping leaves out is what the VF has now.
+void adoptVf(const AttachInput& input, const MappedVf& entry, const PhysicalFunction& pf,
+             Lease& lease, std::vector<Objection>& objections);
+
+/// The same for an entry whose earlier lease has adopted the device.
+void keepAdopted(const MappedVf& entry, const Lease& earlier, Lease& lease);
+
+/// As adoptVf() for a PCI function.
+void adoptFunction(const AttachInput& input, const MappedFunction& entry, Lease& lease,
+                   std::vector<Objection>& objections);
+
+/// The holders of devices, without this domain's own guest where it has the device by an element
+/// that vfpass did not create.
+std::vector<Holder> holdersExceptOwnGuest(const AttachInput& input);
+
+/// The input with the entries to adopt that the running guest has as plugged; nullopt if there are
+/// none.
+std::optional<AttachInput> withAdoptions(const AttachInput& input);
+
 // decide_function.cpp
 
 /// The leases for the entries of `functions:`, in their order; adds a problem for each function

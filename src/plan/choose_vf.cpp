@@ -68,7 +68,7 @@ bool isClaimed(const AttachInput& input, const PhysicalFunction& pf, unsigned in
     return false;
   }
   std::vector<Objection> objections;
-  objectToClaims(input, *address, "VF", objections);
+  objectToClaims(input, *address, "VF", false, objections);
   return !objections.empty() || findPool(input.pools, *address, pf.netdev()) != nullptr;
 }
 
@@ -186,15 +186,19 @@ std::vector<Objection> objectionsTo(const AttachInput& input, const MappedVf& en
   objectToLeases(input.leases, wanted, "choose another index", objections);
   objectToMapping(input, entry, pf, index, objections);
   if (const auto address = vfAddress(pf, index)) {
-    objectToClaims(input, *address, "VF", objections);
-    objectToPool(input, *address, pf.netdev(),
-                 "use another PF, or remove this one from the network", objections);
+    objectToClaims(input, *address, "VF", entry.adopt, objections);
+    if (!entry.adopt) {
+      objectToPool(input, *address, pf.netdev(),
+                   "use another PF, or remove this one from the network", objections);
+    }
   }
   if (index < pf.vfs.size()) {
     const DeviceTerms terms{
         "", companionsOn(input, pf, taken), input.mapping.allow, input.inventory.unsafeInterrupts,
         {}, input.inventory.iommuPresent};
-    append(checkVf(pf.vfs[index], terms, input.inventory.holders), objections);
+    append(checkVf(pf.vfs[index], terms,
+                   entry.adopt ? holdersExceptOwnGuest(input) : input.inventory.holders),
+           objections);
   }
   return objections;
 }

@@ -73,14 +73,19 @@ void judge(const AttachInput& input, const MappedFunction& entry, const Device& 
     addReported(function.busPeers, terms);
   }
   addReported(function.groupPeers, terms);
+  const bool adopt = adopts(input, entry.adopt, entry.name);
   if (keptLease(input, entry) == nullptr) {
-    append(checkFunctionUse(function, terms, input.inventory.holders), found);
+    append(checkFunctionUse(function, terms,
+                            adopt ? holdersExceptOwnGuest(input) : input.inventory.holders),
+           found);
+  }
+  if (keptLease(input, entry) == nullptr && !adopt) {
     objectToPool(input, entry.pci, {}, "remove it from the network, or choose another function",
                  found);
   }
   objectToOwnVfs(input, entry, found);
   objectToLeases(input.leases, lease, "choose another function", found);
-  objectToClaims(input, entry.pci, "function", found);
+  objectToClaims(input, entry.pci, "function", adopt, found);
   append(std::move(found), objections);
 }
 
@@ -131,7 +136,16 @@ std::vector<Lease> decideFunctions(const AttachInput& input, const std::vector<L
     Lease lease = leaseOf(input, entry, *function);
     terms.name = entry.name;
     judge(input, entry, *function, lease, terms, objections);
-    places.assign(earlierLease(input, entry.name), lease, objections);
+    const Lease* kept = keptLease(input, entry);
+    if (kept != nullptr && isAdopted(*kept)) {
+      lease.adoptedElement = kept->adoptedElement;
+      lease.managed = kept->managed;
+      lease.guest = kept->guest;
+    } else if (adopts(input, entry.adopt, entry.name)) {
+      adoptFunction(input, entry, lease, objections);
+    } else {
+      places.assign(earlierLease(input, entry.name), lease, objections);
+    }
     leases.push_back(std::move(lease));
   }
   append(std::move(nvlink), objections);

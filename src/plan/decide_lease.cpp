@@ -68,7 +68,7 @@ std::set<Attribute> neededAttributes(const MappedVf& entry) {
   for (const Attribute attribute : differingAttributes(entry.settings, neutralSettings(false))) {
     needed.insert(attribute);
   }
-  if (!entry.macKept) {
+  if (!entry.macKept && !(entry.adopt && entry.macAutomatic)) {
     needed.insert(Attribute::mac);
   }
   return needed;
@@ -228,6 +228,26 @@ std::optional<unsigned> indexFor(const AttachInput& input, const MappedVf& entry
   return chooseVf(input, entry, pf, taken, objections);
 }
 
+// The element in the domain's XML and what it gives to the guest.
+void decideForm(const AttachInput& input, const MappedVf& entry, const PhysicalFunction& pf,
+                const Lease* kept, Progress& progress, Lease& lease,
+                std::vector<Objection>& objections) {
+  const Lease* earlier = earlierLease(input, entry.name);
+  if (kept != nullptr && isAdopted(*kept)) {
+    keepAdopted(entry, *kept, lease);
+    return;
+  }
+  vfOf(lease).teamingWith = entry.teamingWith;
+  if (adopts(input, entry.adopt, entry.name)) {
+    adoptVf(input, entry, pf, lease, objections);
+    return;
+  }
+  chooseAddresses(input, entry, earlier, progress.decided, lease, objections);
+  lease.managed = entry.managed;
+  vfOf(lease).interfaceForm = entry.interfaceForm;
+  progress.places.assign(earlier, lease, objections);
+}
+
 void decideOne(const AttachInput& input, const MappedVf& entry, Progress& progress,
                std::vector<Objection>& objections) {
   // The PF, and what the entry requires of it.
@@ -269,11 +289,7 @@ void decideOne(const AttachInput& input, const MappedVf& entry, Progress& progre
   identify(input, *pf, *index, lease, objections);
   fitSettings(*pf, entry, vfOf(lease));
   fitMode(entry, *pf, vfOf(lease), objections);
-  chooseAddresses(input, entry, earlier, progress.decided, lease, objections);
-  lease.managed = entry.managed;
-  vfOf(lease).interfaceForm = entry.interfaceForm;
-  vfOf(lease).teamingWith = entry.teamingWith;
-  progress.places.assign(earlier, lease, objections);
+  decideForm(input, entry, *pf, kept, progress, lease, objections);
   // The state to restore is that from before the first lease.
   if (kept != nullptr) {
     lease.original = kept->original;

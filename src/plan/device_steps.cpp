@@ -196,7 +196,7 @@ void reset(const Device& function, const std::string& reason, std::vector<Step>&
 void bindFunction(const Lease& lease, const Inventory& inventory, std::vector<Step>& steps) {
   const Device* function = findFunction(inventory, lease.device);
   const std::string driver = vfioDriverOf(lease);
-  if (function == nullptr || function->driver == driver) {
+  if (function == nullptr || function->driver == driver || lease.managed) {
     return;
   }
   steps.push_back({BindDriver{lease.device, driver, driver},
@@ -209,6 +209,9 @@ void restoreFunction(const Lease& lease, const Inventory& inventory, std::vector
   const Device* function = findFunction(inventory, lease.device);
   if (function == nullptr) {
     return;
+  }
+  if (lease.managed) {
+    return;  // libvirt has rebound the device itself
   }
   if (lease.state != LeaseState::reserved) {
     reset(*function, "it was not reset after its last use", steps);

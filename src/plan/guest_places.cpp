@@ -155,6 +155,16 @@ void mirrorPlaces(const AttachInput& input, AttachDecision& decision) {
       !decision.objections.empty()) {
     return;
   }
+  const auto adopted = std::ranges::find_if(decision.leases, isAdopted);
+  if (adopted != decision.leases.end()) {
+    decision.objections.push_back(
+        {"`topology: mirror` would move " + adopted->entry + ", which vfpass has taken over with " +
+             "the domain's own element",
+         "set `topology: flat`, or `vfpass detach " + shellArgument(input.domainName) +
+             "`, remove the element, and attach without `adopt: true`",
+         ExitCode::badInput});
+    return;
+  }
   // A running tree cannot change.
   if (mustKeepPlaces(input, decision)) {
     noteFlatPlaces(input, decision);

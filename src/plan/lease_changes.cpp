@@ -160,7 +160,7 @@ void checkRunning(const AttachInput& input, const LeaseChanges& changes,
       checkChanged(input, *earlier, lease, objections);
     } else if (earlier != nullptr) {
       checkPlace(input, *earlier, lease, objections);
-    } else if (input.scope.live && input.plugged.contains(lease.entry)) {
+    } else if (input.scope.live && input.plugged.contains(lease.entry) && !isAdopted(lease)) {
       objections.push_back(foreignDevice(input, lease));
     }
   }

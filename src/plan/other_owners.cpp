@@ -76,12 +76,17 @@ void objectToLeases(const std::vector<Lease>& leases, const Lease& wanted,
 }
 
 void objectToClaims(const AttachInput& input, const PciAddress& address, const std::string& kind,
-                    std::vector<Objection>& objections) {
+                    bool adopt, std::vector<Objection>& objections) {
+  const bool adopted =
+      adopt || std::ranges::any_of(input.leases, [&](const Lease& lease) {
+        return lease.domain == input.domain && lease.device == address && isAdopted(lease);
+      });
   for (const auto& domain : input.domains) {
     const bool own = domain.uuid == input.domain;
     // The persistent and the live XML may both name it.
     const auto claim = std::ranges::find_if(domain.claims, [&](const auto& each) {
-      return each.device == address && !(own && isOurAlias(each.alias));
+      const bool ours = isOurAlias(each.alias) || (adopted && each.alias != argumentsAlias);
+      return each.device == address && !(own && ours);
     });
     if (claim == domain.claims.end()) {
       continue;
@@ -89,10 +94,14 @@ void objectToClaims(const AttachInput& input, const PciAddress& address, const s
     if (own) {
       const bool byArguments = claim->alias == argumentsAlias;
       const std::string what = byArguments ? "-device" : "hostdev";
-      objections.push_back({toString(address) + " is claimed by a " + what + " of this domain" +
-                                (byArguments ? " (<qemu:commandline>)" : "") +
-                                " that vfpass did not create",
-                            "remove that " + what + ", or choose another " + kind});
+      objections.push_back(
+          {toString(address) + " is claimed by a " + what + " of this domain" +
+               (byArguments ? " (<qemu:commandline>)" : "") + " that vfpass did not create",
+           "remove that " + what + ", or choose another " + kind +
+               (byArguments ? ""
+                            : "; to take it over as it is, set `adopt: true` for "
+                              "this entry, or let `vfpass import " +
+                                  shellArgument(input.domainName) + "` write the mapping")});
     } else {
       objections.push_back({toString(address) + " is claimed by domain " + printable(domain.name),
                             "choose another " + kind + ", or remove the device from that domain"});

@@ -148,6 +148,9 @@ void addConfigurations(const AttachInput& input, const LeaseChanges& changes,
 
 void addBindings(const AttachInput& input, const LeaseChanges& changes, std::vector<Step>& steps) {
   for (const auto& lease : changes.put) {
+    if (isAdopted(lease) && isInGuest(input, lease)) {
+      continue;
+    }
     if (!isVf(lease)) {
       bindFunction(lease, input.inventory, steps);
       continue;
@@ -206,7 +209,8 @@ void noteDownPfs(const AttachInput& input, AttachDecision& decision) {
 
 AttachDecision planAttach(const AttachInput& given) {
   const auto renamed = withRenames(given);
-  const AttachInput& input = renamed ? *renamed : given;
+  const auto adopting = withAdoptions(renamed ? *renamed : given);
+  const AttachInput& input = adopting ? *adopting : renamed ? *renamed : given;
   // The leases that the mapping requires, and everything that prevents them.
   AttachDecision decision;
   decision.plan = {PlanKind::attach, input.domain, input.domainName, {}, {}};

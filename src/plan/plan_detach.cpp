@@ -166,6 +166,7 @@ struct LeaseOutcomes {
   std::vector<Lease> ended;      ///< in neither configuration any more
   std::vector<Lease> reserved;   ///< unplugged, but still in the persistent configuration
   std::vector<Lease> liveOnly;   ///< removed from the persistent configuration, but still plugged
+  std::vector<Lease> left;       ///< ended, while the domain keeps the device
 };
 
 LeaseOutcomes outcomesOf(const DetachInput& input) {
@@ -175,6 +176,10 @@ LeaseOutcomes outcomesOf(const DetachInput& input) {
       continue;
     }
     const bool plugged = isPlugged(input, lease);
+    if (input.keep || (plugged && isAdopted(lease))) {
+      outcomes.left.push_back(lease);
+      continue;
+    }
     const bool staysLive = plugged && !input.scope.live;
     const bool staysConfigured = lease.persistent && !input.scope.config;
     if (plugged && input.scope.live) {
@@ -208,9 +213,45 @@ void addXml(const DetachInput& input, std::vector<Step>& steps) {
   if (!input.scope.config || !input.xmlIsOurs) {
     return;
   }
-  steps.push_back({EditDomain{input.domain, {}},
-                   {EditDomain{input.domain, persistentLeases(input.leases, input.domain)}},
-                   "this was the XML before the attach"});
+  const auto leases = persistentLeases(input.leases, input.domain);
+  steps.push_back({EditDomain{input.domain, {}, input.keep ? leases : std::vector<Lease>{}},
+                   {EditDomain{input.domain, leases}},
+                   input.keep ? "libvirt gives the devices to the guest from now on"
+                              : "this was the XML before the attach"});
+}
+
+// Between two runs a VF has neutral values; the next start has no lease that would set its own.
+void addKeptSettings(const DetachInput& input, const LeaseOutcomes& outcomes,
+                     std::vector<Step>& steps) {
+  std::map<PciAddress, std::pair<ConfigureVfs, ConfigureVfs>> byPf;
+  for (const auto& lease : outcomes.left) {
+    const VirtualFunction* vf = isVf(lease) ? findVf(input.inventory, lease) : nullptr;
+    if (!input.keep || vf == nullptr || isPlugged(input, lease)) {
+      continue;
+    }
+    auto& [configure, undo] = byPf[lease.pf];
+    configure.pf = undo.pf = lease.pf;
+    addChange(lease, vf->settings, configure, undo);
+  }
+  for (const auto& [pf, actions] : byPf) {
+    if (!actions.first.vfs.empty()) {
+      steps.push_back({actions.first, {actions.second}, "the guest has had these values"});
+    }
+  }
+}
+
+void addLeft(const DetachInput& input, const LeaseOutcomes& outcomes, Plan& plan) {
+  for (const auto& lease : outcomes.left) {
+    const VirtualFunction* vf = isVf(lease) ? findVf(input.inventory, lease) : nullptr;
+    if (!input.keep && vf != nullptr &&
+        !differingAttributes(settingsToRestore(lease), vf->settings).empty()) {
+      plan.notes.push_back(lease.entry + ": " + describeDevice(lease) +
+                           " keeps its present settings: the running guest has it");
+    }
+    plan.steps.push_back({DropLease{lease.domain, lease.entry, lease.generation, lease.pf},
+                          {},
+                          "the domain keeps its device"});
+  }
 }
 
 void addRecords(const LeaseOutcomes& outcomes, std::vector<Step>& steps) {
@@ -227,6 +268,7 @@ Plan planDetach(const DetachInput& input) {
   const LeaseOutcomes outcomes = outcomesOf(input);
   auto& steps = plan.steps;
   addUnplugging(input, outcomes, steps);
+  addKeptSettings(input, outcomes, steps);
   addXml(input, steps);
   addRecords(outcomes, steps);
   const std::string bootId = outcomes.reserved.empty() ? "" : outcomes.reserved.front().bootId;
@@ -236,6 +278,7 @@ Plan planDetach(const DetachInput& input) {
   steps.insert(steps.end(), reset.begin(), reset.end());
   steps.insert(steps.end(), restore.steps.begin(), restore.steps.end());
   plan.notes = restore.notes;
+  addLeft(input, outcomes, plan);
   return plan;
 }
 

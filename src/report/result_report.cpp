@@ -41,6 +41,11 @@ void writeResult(std::ostream& out, const Result& result) {
   document["operations"] = listJson(result.executed, operationJson);
   document["notes"] = result.notes;
   document["warnings"] = result.warnings;
+  if (!result.kept.commands.empty()) {
+    document["kept"] = {{"commands", result.kept.commands},
+                        {"unit_name", result.kept.unitName},
+                        {"unit", result.kept.unit}};
+  }
   document["failures"] = listJson(result.failures, errorJson);
   writeDocument(out, document);
 }

@@ -61,6 +61,22 @@ struct DriverMember {
 template <typename Kind>
 DriverMember(const char*, std::string Kind::*) -> DriverMember<Kind>;
 
+/// A member that earlier versions do not have; it is stored only if it is not empty.
+template <typename Kind, typename Value>
+struct LaterMember {
+  using Action = Kind;
+  const char* name;
+  Value Kind::*value;
+
+  template <typename Archive>
+  void visit(Archive& archive, Kind& action) const {
+    archive.orEmpty(name, action.*value);
+  }
+};
+
+template <typename Kind, typename Value>
+LaterMember(const char*, Value Kind::*) -> LaterMember<Kind, Value>;
+
 /// A member whose own members are stored in its place.
 template <typename Kind, typename Value>
 struct InlineMember {
@@ -105,7 +121,7 @@ constexpr std::tuple storedKinds{
     stored("drop-lease", Member{"domain", &DropLease::domain}, Member{"vf-name", &DropLease::entry},
            Member{"generation", &DropLease::generation}, Member{"pf", &DropLease::pf}),
     stored("edit-domain", Member{"domain", &EditDomain::domain},
-           Member{"leases", &EditDomain::leases}),
+           Member{"leases", &EditDomain::leases}, LaterMember{"kept", &EditDomain::kept}),
     stored("edit-live-metadata", Member{"domain", &EditLiveMetadata::domain},
            Member{"leases", &EditLiveMetadata::leases}),
     stored("plug-device", Member{"lease", &PlugDevice::lease}),

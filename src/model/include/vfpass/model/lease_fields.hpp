@@ -120,6 +120,7 @@ void terms(Archive& archive, Lease& lease) {
   archive.checked("vfio-driver", function.vfioDriver, isOptionalVfioDriver);
   archive("persistent", lease.persistent);
   archive("guest", lease.guest);
+  archive.orEmpty("adopted-element", lease.adoptedElement);
   archive.orEmpty("edits", lease.edits);
   archive("original", lease.original);
   archive("generation", lease.generation);

@@ -108,7 +108,8 @@ class ObjectWriter {
     object_[name] = value ? encode(*value) : Json();
   }
   /// Omitted if empty.
-  template <Sequence Value>
+  template <typename Value>
+  requires Sequence<Value> || std::same_as<Value, std::string>
   void orEmpty(const char* name, const Value& value) {
     if (!value.empty()) {
       object_[name] = encode(value);
@@ -149,7 +150,8 @@ class ObjectReader {
     value = isNull ? std::nullopt : std::optional<Value>(decode<Value>(member));
   }
   /// Empty if the member is missing: earlier versions did not write it.
-  template <Sequence Value>
+  template <typename Value>
+  requires Sequence<Value> || std::same_as<Value, std::string>
   void orEmpty(const char* name, Value& value) {
     const JsonReader member = find(name);
     value = member.isMissing() ? Value() : decode<Value>(member);

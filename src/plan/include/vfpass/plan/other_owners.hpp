@@ -36,8 +36,9 @@ void objectToPool(const AttachInput& input, const PciAddress& function, std::str
                   const std::string& remedy, std::vector<Objection>& objections);
 
 /// Adds an objection for each domain whose XML names the device, the VM's own included if vfpass
-/// did not add that hostdev. `kind` is the device's, for the remedy: `VF`, `function`.
+/// did not add that hostdev and neither has nor is about to take it over (`adopt`). `kind` is the
+/// device's, for the remedy: `VF`, `function`.
 void objectToClaims(const AttachInput& input, const PciAddress& address, const std::string& kind,
-                    std::vector<Objection>& objections);
+                    bool adopt, std::vector<Objection>& objections);
 
 }  // namespace vfpass::plan

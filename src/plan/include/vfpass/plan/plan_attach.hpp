@@ -43,8 +43,14 @@ struct AttachInput {
   std::map<std::string, std::string> renamed = {};
   std::vector<DomainSummary> domains;       ///< all domains of the host
   std::vector<DomainInterface> interfaces;  ///< of this domain; partners of teamed VFs
-  std::vector<NetworkPool> pools;           ///< of all libvirt networks, also of inactive ones
-  std::vector<Mapping> otherMappings;       ///< their addresses are reserved
+  /// The elements of this domain that vfpass did not create, in its persistent configuration and in
+  /// the running domain; `adopt: true` takes one over.
+  std::vector<HostElement> elements = {};
+  std::vector<HostElement> liveElements = {};
+  std::string manager = {};            ///< another program that manages this domain; empty: none
+  bool transient = false;              ///< the domain has no persistent configuration
+  std::vector<NetworkPool> pools;      ///< of all libvirt networks, also of inactive ones
+  std::vector<Mapping> otherMappings;  ///< their addresses are reserved
   /// Free guest addresses, best first; of a running domain all that exist. Too few are a problem
   /// only in a running domain.
   std::vector<GuestPlacement> placements;

@@ -40,12 +40,14 @@ struct DetachInput {
   std::set<std::string> plugged;  ///< entries whose device the running domain has
   std::vector<Lease> liveLeases;  ///< in the running domain's metadata
   bool xmlIsOurs = false;         ///< the persistent XML has elements of vfpass
+  bool keep = false;              ///< leave the devices and their settings to the domain
   Inventory inventory;
 };
 
 /// First unplugs the devices from the running guest, then edits the XML, so that the domain cannot
 /// start with VFs that are being removed, then restores the host. A VF that remains in the other
-/// configuration stays leased.
+/// configuration stays leased. A device that attach took over stays with the running guest, and so
+/// does what it has: only its lease ends. The scope must then be that of the whole domain.
 Plan planDetach(const DetachInput& input);
 
 }  // namespace vfpass::plan

@@ -12,6 +12,18 @@
 
 namespace vfpass::report {
 
+/// What keeps VFs that vfpass leaves to a domain after a reboot; empty: nothing was left.
+struct KeptDevices {
+  std::vector<std::string> commands;  ///< for a shell, in this order
+  std::string unitName;               ///< of a systemd unit
+  std::string unit;                   ///< its text; runs the commands at boot
+};
+
+/// The number of VFs and the settings of these leases, of VFs of `inventory`. Leases of PCI
+/// functions need nothing: libvirt binds them at the start of their domain.
+KeptDevices keptDevices(const std::string& domainName, const std::vector<Lease>& leases,
+                        const Inventory& inventory);
+
 /// What a command that changes something has done, for programs. People read the same in the lines
 /// on stderr while it happens.
 struct Result {
@@ -19,6 +31,7 @@ struct Result {
   std::vector<Plan> executed;  ///< completely, in this order
   std::vector<std::string> notes;
   std::vector<std::string> warnings;
+  KeptDevices kept;             ///< `detach --keep` only
   std::vector<Error> failures;  ///< of parts, where the command continued with the others
 };
 

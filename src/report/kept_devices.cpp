@@ -1,0 +1,154 @@
+#include <algorithm>
+#include <cctype>
+#include <map>
+
+#include "text_values.hpp"
+#include "vfpass/base/shell.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/report/result_report.hpp"
+
+namespace vfpass::report {
+namespace {
+
+std::string countFile(const PhysicalFunction& pf) {
+  return "/sys/bus/pci/devices/" + toString(pf.address) + "/sriov_numvfs";
+}
+
+// The kernel changes a count only by way of 0, which would take the VFs from their users.
+std::string creation(const PhysicalFunction& pf) {
+  const std::string file = countFile(pf);
+  return "[ \"$(cat " + file + ")\" -gt 0 ] || echo " + std::to_string(pf.vfs.size()) + " > " +
+         file;
+}
+
+std::string_view stateWord(LinkState state) {
+  return state == LinkState::automatic ? "auto" : toString(state);
+}
+
+std::string vlanWords(const Vlan& vlan) {
+  std::string words = " vlan " + std::to_string(vlan.id);
+  if (vlan.qos != 0) {
+    words += " qos " + std::to_string(vlan.qos);
+  }
+  return vlan.protocol == VlanProtocol::dot1ad ? words + " proto 802.1ad" : words;
+}
+
+// The words of ip-link(8). libvirt sets MAC and VLAN of an <interface> itself.
+std::vector<std::string> settingWords(const Lease& lease) {
+  const VfSettings settings = acceptedSettings(lease);
+  std::vector<std::string> words;
+  if (settings.mac && !isInterface(lease)) {
+    words.push_back(" mac " + toString(*settings.mac));
+  }
+  if (settings.vlan && !isInterface(lease)) {
+    words.push_back(vlanWords(*settings.vlan));
+  }
+  if (settings.rate && *settings.rate != Rate{}) {
+    words.push_back(" max_tx_rate " + std::to_string(settings.rate->max) + " min_tx_rate " +
+                    std::to_string(settings.rate->min));
+  }
+  if (settings.spoofCheck) {
+    words.push_back(" spoofchk " + onOff(*settings.spoofCheck));
+  }
+  if (settings.linkState) {
+    words.push_back(" state " + std::string(stateWord(*settings.linkState)));
+  }
+  if (settings.trust) {
+    words.push_back(" trust " + onOff(*settings.trust));
+  }
+  if (settings.nodeGuid) {
+    words.push_back(" node_guid " + toString(*settings.nodeGuid));
+  }
+  if (settings.portGuid) {
+    words.push_back(" port_guid " + toString(*settings.portGuid));
+  }
+  return words;
+}
+
+// systemd.unit(5): a unit's name for a device file.
+std::string deviceUnit(const std::string& netdev) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string name = "sys-subsystem-net-devices-";
+  for (const char letter : netdev) {
+    const auto byte = static_cast<unsigned char>(letter);
+    if (std::isalnum(byte) != 0 || letter == '_' || letter == ':' || letter == '.') {
+      name += letter;
+    } else {
+      name += std::string("\\x") + digits[byte >> 4U] + digits[byte & 15U];
+    }
+  }
+  return name + ".device";
+}
+
+// systemd expands `$` and `%` in a command, and reads escapes in it (systemd.service(5)).
+std::string unitCommand(const std::string& command) {
+  std::string text;
+  for (const char letter : command) {
+    text += letter == '$' || letter == '%'    ? std::string(2, letter)
+            : letter == '"' || letter == '\\' ? std::string("\\") + letter
+                                              : std::string(1, letter);
+  }
+  return "ExecStart=/bin/sh -c \"" + text + "\"\n";
+}
+
+std::string unitFor(const std::string& domainName, const std::vector<std::string>& devices,
+                    const std::vector<std::string>& commands) {
+  std::string text = "[Unit]\nDescription=Virtual functions of VM " + printableLine(domainName) +
+                     "\nBefore=libvirtd.service virtqemud.service\n";
+  if (!devices.empty()) {
+    text += "Wants=" + join(devices, " ") + "\nAfter=" + join(devices, " ") + "\n";
+  }
+  text += "\n[Service]\nType=oneshot\nRemainAfterExit=yes\n";
+  for (const std::string& command : commands) {
+    text += unitCommand(command);
+  }
+  return text + "\n[Install]\nWantedBy=multi-user.target\n";
+}
+
+std::string unitNameFor(const std::string& domainName) {
+  std::string name = "vfs-of-";
+  for (const char letter : domainName.substr(0, 64)) {
+    const auto byte = static_cast<unsigned char>(letter);
+    name += std::isalnum(byte) != 0 || letter == '_' || letter == '.' ? letter : '-';
+  }
+  return name + ".service";
+}
+
+}  // namespace
+
+KeptDevices keptDevices(const std::string& domainName, const std::vector<Lease>& leases,
+                        const Inventory& inventory) {
+  KeptDevices kept;
+  std::vector<std::string> settings;
+  std::map<PciAddress, std::string> netdevs;
+  for (const Lease& lease : leases) {
+    const PhysicalFunction* pf = isVf(lease) ? findPf(inventory, lease.pf) : nullptr;
+    if (pf == nullptr || pf->vfs.empty()) {
+      continue;
+    }
+    if (netdevs.emplace(pf->address, pf->netdev()).second) {
+      kept.commands.push_back(creation(*pf));
+    }
+    for (const std::string& words : settingWords(lease)) {
+      if (!pf->netdev().empty()) {
+        settings.push_back("ip link set dev " + shellArgument(pf->netdev()) + " vf " +
+                           std::to_string(vfOf(lease).index) + words);
+      }
+    }
+  }
+  if (kept.commands.empty()) {
+    return kept;
+  }
+  kept.commands.insert(kept.commands.end(), settings.begin(), settings.end());
+  std::vector<std::string> devices;
+  for (const auto& [address, netdev] : netdevs) {
+    if (!netdev.empty()) {
+      devices.push_back(deviceUnit(netdev));
+    }
+  }
+  kept.unitName = unitNameFor(domainName);
+  kept.unit = unitFor(domainName, devices, kept.commands);
+  return kept;
+}
+
+}  // namespace vfpass::report
