@@ -38,7 +38,8 @@ struct HandMadeDevice {
   std::string alias;
   std::optional<PciAddress> host;  ///< nullopt: it has none, or an invalid one
   bool managed = false;
-  bool ours = false;  ///< has an alias of vfpass
+  bool ours = false;    ///< has an alias of vfpass
+  bool placed = false;  ///< has a PCI address in the guest, as everything that libvirt has defined
   std::optional<MacAddress> mac;
   std::optional<Vlan> vlan;
   std::string vlanFault;  ///< why `<vlan>` cannot be an entry's `vlan:`; empty if it can

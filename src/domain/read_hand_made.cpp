@@ -71,6 +71,7 @@ HandMadeDevice readElement(pugi::xml_node device, HandMadeKind kind) {
   read.form = formOf(device);
   read.alias = aliasOf(device);
   read.ours = isOurAlias(read.alias);
+  read.placed = guestAddressOf(device).has_value();
   if (const auto address = hostAddressElement(device)) {
     read.host = readPciAddress(*address);
   }

@@ -42,6 +42,7 @@ TEST(HandMade, ReadsHostdevWithEverything) {
   EXPECT_EQ(device.host, vf);
   EXPECT_TRUE(device.managed);
   EXPECT_FALSE(device.ours);
+  EXPECT_FALSE(device.placed);
   EXPECT_EQ(device.alias, "ua-rail0");
   EXPECT_EQ(device.driver, "vfio");
   EXPECT_EQ(device.teaming, (HandMadeTeaming{"transient", "ua-net0"}));
@@ -108,6 +109,16 @@ TEST(HandMade, IgnoresDevicesOfTheGuestAlone) {
                                           "<video/><!-- <hostdev/> -->text")),
               IsEmpty());
   EXPECT_THAT(readHandMade(handMadeDomain("")), IsEmpty());
+}
+
+TEST(HandMade, KnowsWhetherItHasAPlaceInTheGuest) {
+  const auto placed = [](const std::string& address) {
+    return only("<hostdev type='pci'>" + sourceOf() + address + "</hostdev>").placed;
+  };
+  EXPECT_TRUE(placed("<address type='pci' domain='0' bus='0x05' slot='0' function='0'/>"));
+  EXPECT_FALSE(placed(""));
+  EXPECT_FALSE(placed("<address type='ccw'/>"));
+  EXPECT_FALSE(placed("<address type='pci' bus='0x100'/>"));
 }
 
 TEST(HandMade, MarksOurs) {

@@ -1,0 +1,106 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "vfpass/boot_policy.hpp"
+#include "vfpass/inventory.hpp"
+#include "vfpass/mapping.hpp"
+#include "vfpass/pci_address.hpp"
+#include "vfpass/vf_settings.hpp"
+
+namespace vfpass {
+
+/// Why a device of a domain gets no entry in the imported mapping.
+enum class LeftOutReason {
+  managed,       ///< vfpass has added or leased it
+  otherBus,      ///< no PCI function: USB, SCSI, a host's file
+  mediated,      ///< a mediated device
+  arguments,     ///< in `<qemu:commandline>`, which vfpass does not change
+  nvmeDisk,      ///< a disk that QEMU drives itself
+  network,       ///< a libvirt network chooses it, or has it in its pool
+  invalid,       ///< the XML does not say which function it is
+  missing,       ///< the host has no such function
+  claimedTwice,  ///< two elements of this domain name it
+  otherDomain,   ///< another domain names it
+  runningOnly,   ///< only the running domain has it
+  pf,            ///< a PF
+  function,      ///< a function that no guest can have
+  driver,        ///< a VF of a driver, or a driver for the device, that vfpass does not know
+  settings,      ///< an entry cannot express what it has
+  teaming        ///< its team cannot be an entry's
+};
+
+std::string_view toString(LeftOutReason reason);  ///< `managed`, `other-bus`, `claimed-twice`, ...
+
+struct LeftOut {
+  std::string form;                  ///< its element: `<hostdev type='pci'>`
+  std::optional<PciAddress> device;  ///< nullopt: it is no PCI function, or not known
+  LeftOutReason reason = LeftOutReason::invalid;
+  std::string message;  ///< printable, without the device
+  std::string remedy;   ///< may be empty
+};
+
+std::string describe(const LeftOut& leftOut);  ///< `<hostdev type='pci'> 0000:3b:00.0: MESSAGE`
+
+/// An entry of `vfs:`.
+struct ImportedVf {
+  std::string name;
+  PciAddress device;
+  PciAddress pf;
+  std::string pfNetdev;  ///< may be empty
+  unsigned index = 0;
+  bool infiniband = false;
+  bool interfaceForm = false;
+  bool managed = false;
+  VfSettings settings;                       ///< what the entry states
+  std::map<Attribute, std::string> sources;  ///< where each of them is from, printable
+  std::optional<std::string> teamingWith;
+  std::vector<std::string> notes;  ///< printable lines
+};
+
+/// An entry of `gpus:` or `functions:`.
+struct ImportedFunction {
+  std::string name;
+  PciAddress device;
+  bool isGpu = false;
+  std::string model;   ///< may be empty
+  std::string driver;  ///< VFIO driver that the XML names; empty: none
+  std::vector<std::string> notes;
+};
+
+/// The mapping for what a domain has already.
+struct ImportedMapping {
+  std::vector<ImportedVf> vfs;
+  std::vector<ImportedFunction> functions;
+  std::map<Allowance, std::string> allow;  ///< with the reason, printable
+  std::optional<NvlinkMode> nvlink;
+  std::vector<LeftOut> leftOut;
+  /// Settings at boot that concern none of the entries but may concern their VFs.
+  std::vector<BootPolicy> unclear;
+
+  [[nodiscard]] bool empty() const { return vfs.empty() && functions.empty(); }
+};
+
+/// A PF with the settings that it has now.
+struct ImportedPf {
+  PciAddress pf;
+  std::string netdev;  ///< may be empty
+  unsigned vfCount = 0;
+  std::string countSource;  ///< a file, if the host has no VFs of it now; empty: the host
+  bool probesVfs = false;
+  std::optional<EswitchMode> eswitchMode;  ///< empty: not observable
+  std::optional<LinkSettings> link;        ///< the same
+  std::vector<BootPolicy> policies;        ///< what files set at boot
+};
+
+/// The host.yaml for what a host has already.
+struct ImportedHost {
+  std::vector<ImportedPf> pfs;
+  std::vector<BootPolicy> unclear;  ///< the files do not say of which PF
+};
+
+}  // namespace vfpass
