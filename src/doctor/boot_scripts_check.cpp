@@ -233,6 +233,9 @@ class Scan {
     return std::move(found_);
   }
 
+  /// After run().
+  [[nodiscard]] const std::vector<BootLine>& setters() const { return setters_; }
+
  private:
   void examine(const BootFile& file, const std::string& starter, unsigned depth) {
     const auto text = readFile(root_, file.path, scriptBytes);
@@ -241,6 +244,9 @@ class Scan {
     }
     for (const VfCountWriter& writer : vfCountWriters(file.language, *text)) {
       found_.push_back({"/" + file.path, writer.line, writer.setting, starter});
+    }
+    for (const VfCountWriter& setter : vfSetters(file.language, *text)) {
+      setters_.push_back({"/" + file.path, setter.line, setter.setting});
     }
     if (depth < depthLimit) {
       for (const std::string& program : startedPrograms(file.language, *text)) {
@@ -288,12 +294,24 @@ class Scan {
   std::map<std::string, std::string> localPrograms_;
   std::set<std::string> seen_;
   std::vector<Writer> found_;
+  std::vector<BootLine> setters_;
 };
 
 std::string scan(const host::Root& root) {
   std::vector<std::string> lines;
   std::ranges::transform(Scan(root).run(), std::back_inserter(lines), toLine);
   return join(lines, "\n");
+}
+
+std::vector<Writer> writersOf(const View& view) {
+  std::vector<Writer> writers;
+  const std::string text = view.derived("boot-scripts", [&] { return scan(view.root()); });
+  for (const std::string& line : splitLines(text)) {
+    if (const auto writer = fromLine(line)) {
+      writers.push_back(*writer);
+    }
+  }
+  return writers;
 }
 
 std::string writtenSettings(const std::vector<Writer>& writers) {
@@ -356,11 +374,8 @@ std::vector<std::string> vfCountArguments(const View& view) {
 void checkBootScripts(const View& view, Results& results) {
   const std::string expected = "no other writer of sriov_numvfs";
   std::map<std::string, std::vector<Writer>> files;
-  const std::string writers = view.derived("boot-scripts", [&] { return scan(view.root()); });
-  for (const std::string& line : splitLines(writers)) {
-    if (const auto writer = fromLine(line)) {
-      files[writer->path].push_back(*writer);
-    }
+  for (const Writer& writer : writersOf(view)) {
+    files[writer.path].push_back(writer);
   }
   for (const auto& [path, found] : files) {
     const std::string& starter = found.front().starter;
@@ -376,6 +391,25 @@ void checkBootScripts(const View& view, Results& results) {
   if (files.empty() && arguments.empty()) {
     results.passed("", expected, "none");
   }
+}
+
+std::vector<BootLine> vfCountLines(const View& view) {
+  std::vector<BootLine> lines;
+  for (const Writer& writer : writersOf(view)) {
+    lines.push_back({writer.path, writer.line, writer.setting});
+  }
+  return lines;
+}
+
+std::vector<BootLine> vfSettingLines(const host::Root& root) {
+  Scan scan(root);
+  static_cast<void>(scan.run());
+  return scan.setters();
+}
+
+std::string lineOfFile(const host::Root& root, const BootLine& line) {
+  const auto lines = splitLines(readFile(root, line.file.substr(1), scriptBytes).value_or(""));
+  return line.line == 0 || line.line > lines.size() ? "" : lines[line.line - 1];
 }
 
 }  // namespace vfpass::doctor

@@ -25,6 +25,23 @@ std::vector<std::string> filesIn(const View& view, std::initializer_list<std::st
 /// write files outside of etc again: those are overridden by a copy in `folder`, under `name`.
 std::string editing(const std::string& file, const std::string& folder, const std::string& name);
 
+/// A line of a file that runs, or is applied, at boot.
+struct BootLine {
+  std::string file;  ///< absolute
+  std::size_t line = 0;
+  std::string text;  ///< what it sets: `sriov_numvfs`, or the words of an `ip link` command
+};
+
+/// The lines that boot-scripts finds: those that set a VF count.
+std::vector<BootLine> vfCountLines(const View& view);
+
+/// The commands `ip link set NETDEV vf NUMBER ...` of the same files. None in a captured tree,
+/// which does not have them.
+std::vector<BootLine> vfSettingLines(const host::Root& root);
+
+/// The whole line of a file; empty if it cannot be read.
+std::string lineOfFile(const host::Root& root, const BootLine& line);
+
 // vf_count_writers.cpp
 
 /// The languages in which boot files write to sysfs.
@@ -41,6 +58,9 @@ struct VfCountWriter {
 /// The lines that write a VF count. Lines that only read or match it do not count. Where that is
 /// not clear, such as for a path in a variable, the line counts.
 std::vector<VfCountWriter> vfCountWriters(BootLanguage language, std::string_view text);
+
+/// The simple commands `ip link set ... vf ...` of a text, with the numbers of their lines.
+std::vector<VfCountWriter> vfSetters(BootLanguage language, std::string_view text);
 
 /// The programs that these lines start, without their arguments: absolute paths, and words that may
 /// be names of programs.

@@ -383,6 +383,24 @@ std::vector<VfCountWriter> vfCountWriters(BootLanguage language, std::string_vie
   return found;
 }
 
+std::vector<VfCountWriter> vfSetters(BootLanguage language, std::string_view text) {
+  std::vector<VfCountWriter> found;
+  eachCommand(language, text,
+              [&](const LogicalLine& line, std::string_view command, std::size_t offset) {
+                for (const std::size_t at : placesOf(command, "vf")) {
+                  const auto end = std::min(command.find_first_of(separators, at), command.size());
+                  const auto before = command.find_last_of(separators, at);
+                  const auto begin = before == std::string_view::npos ? 0 : before + 1;
+                  const auto simple = command.substr(begin, end - begin);
+                  if (programBefore(command.substr(0, at)) == "ip" &&
+                      !placesOf(simple, "link").empty() && !placesOf(simple, "set").empty()) {
+                    found.push_back({line.lineOf(offset + at), std::string(trim(simple))});
+                  }
+                }
+              });
+  return found;
+}
+
 std::vector<std::string> startedPrograms(BootLanguage language, std::string_view text) {
   constexpr std::string_view ends = " \t\v\"'=;|&()<>{}`";
   constexpr std::string_view starts = " \t\v\"'=;|&()<>{}`@!:+-";  // systemd's prefixes, too

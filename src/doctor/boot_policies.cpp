@@ -1,0 +1,161 @@
+#include "vfpass/doctor/boot_policies.hpp"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <map>
+
+#include "boot_policy_readers.hpp"
+#include "check.hpp"
+#include "vfpass/base/text.hpp"
+
+namespace vfpass::doctor {
+namespace {
+
+bool matchesPattern(const std::string& pattern, const std::string& text) {
+  return ::fnmatch(pattern.c_str(), text.c_str(), 0) == 0;
+}
+
+// A name that begins with `!` excludes (systemd.link(5)).
+bool matchesAny(const std::vector<std::string>& patterns, const std::vector<std::string>& texts) {
+  bool positive = false;
+  bool matched = false;
+  for (const std::string& pattern : patterns) {
+    const bool excludes = pattern.starts_with('!');
+    positive = positive || !excludes;
+    for (const std::string& text : texts) {
+      const bool hit = matchesPattern(pattern.substr(excludes ? 1 : 0), text);
+      if (hit && excludes) {
+        return false;
+      }
+      matched = matched || hit;
+    }
+  }
+  return matched || !positive;
+}
+
+bool matches(const View& view, const Device& pf, const DeviceMatch& match) {
+  std::vector<std::string> names;
+  std::vector<std::string> macs;
+  for (const Netdev& netdev : pf.netdevs) {
+    names.push_back(netdev.name);
+    macs.push_back(
+        toLower(view.root().readText("sys/class/net/" + netdev.name + "/address").value_or("")));
+  }
+  const auto met = [](const std::vector<std::string>& patterns,
+                      const std::vector<std::string>& texts) {
+    return patterns.empty() || matchesAny(patterns, texts);
+  };
+  return met(match.names, names) && met(match.macs, macs) &&
+         met(match.paths, {"pci-" + toString(pf.address)}) && met(match.drivers, {pf.driver});
+}
+
+// The remedies of doctor's checks, by file.
+std::map<std::string, std::string> remediesByFile(const View& view) {
+  std::vector<Diagnosis> diagnoses;
+  for (const Check& check : competingManagerChecks()) {
+    Results results(check.key, check.why, diagnoses);
+    check.run(view, results);
+  }
+  std::map<std::string, std::string> remedies;
+  for (const Diagnosis& each : diagnoses) {
+    if (each.finding.outcome == Outcome::failed) {
+      remedies.emplace(each.finding.subject, each.finding.remedy);
+    }
+  }
+  return remedies;
+}
+
+}  // namespace
+
+std::vector<std::size_t> matchingPfs(const View& view, const DeviceMatch& match) {
+  std::vector<std::size_t> found;
+  for (const std::size_t pf : view.pfs()) {
+    if (matches(view, view.function(pf), match)) {
+      found.push_back(pf);
+    }
+  }
+  return found;
+}
+
+std::string wholeText(const View& view, const std::string& path) {
+  constexpr std::size_t largest = 1U << 20U;
+  return view.root().readText(path, largest).value_or("");
+}
+
+std::optional<bool> truthOf(std::string_view text) {
+  const std::string word = toLower(trim(text));
+  for (const char* each : {"yes", "true", "on", "1", "y", "t"}) {
+    if (word == each) {
+      return true;
+    }
+  }
+  for (const char* each : {"no", "false", "off", "0", "n", "f"}) {
+    if (word == each) {
+      return false;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<unsigned> countOf(std::string_view text) {
+  const auto number = parseNumber(trim(text));
+  return number && *number <= std::numeric_limits<unsigned>::max()
+             ? std::optional(static_cast<unsigned>(*number))
+             : std::nullopt;
+}
+
+std::optional<std::uint16_t> vlanIdOf(std::string_view text) {
+  constexpr unsigned highest = 4094;
+  const auto id = countOf(text);
+  return id && *id <= highest ? std::optional(static_cast<std::uint16_t>(*id)) : std::nullopt;
+}
+
+void addForEach(const View& view, const std::vector<std::size_t>& pfs, const BootPolicy& policy,
+                std::vector<BootPolicy>& policies) {
+  if (pfs.empty()) {
+    policies.push_back(policy);
+  }
+  for (const std::size_t pf : pfs) {
+    policies.push_back(policy);
+    policies.back().pf = view.function(pf).address;
+  }
+}
+
+std::vector<std::string> splitWords(std::string_view text, std::string_view separators) {
+  std::vector<std::string> words;
+  for (std::size_t at = 0; (at = text.find_first_not_of(separators, at)) < text.size();) {
+    const auto end = std::min(text.find_first_of(separators, at), text.size());
+    words.emplace_back(text.substr(at, end - at));
+    at = end;
+  }
+  return words;
+}
+
+std::vector<BootPolicy> bootPolicies(const host::Root& root, const Topology& topology) {
+  const Requirements requirements = requireEverything(topology);
+  const Inquiries inquiries;
+  const View view(root, topology, requirements, inquiries);
+  std::vector<BootPolicy> policies;
+  for (const auto reader : {netplanPolicies, networkManagerPolicies, systemdPolicies}) {
+    std::ranges::move(reader(view), std::back_inserter(policies));
+  }
+  const auto remedies = remediesByFile(view);
+  for (BootPolicy& policy : policies) {
+    const auto remedy = remedies.find(policy.file);
+    policy.remedy = remedy == remedies.end() ? "" : remedy->second;
+  }
+  std::vector<BootPolicy> scripts = scriptPolicies(view);
+  for (BootPolicy& policy : scripts) {
+    const auto remedy = remedies.find(policy.file);
+    if (policy.remedy.empty() && remedy != remedies.end()) {
+      policy.remedy = remedy->second;
+    }
+  }
+  std::ranges::move(scripts, std::back_inserter(policies));
+  return policies;
+}
+
+}  // namespace vfpass::doctor
