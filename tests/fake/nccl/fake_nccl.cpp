@@ -1,63 +1,48 @@
-// A libnccl without a GPU, for tests, beside tests/fake/cuda: ranks of one machine exchange their
-// data through a file in /dev/shm, whose name is the unique ID. Memory of the fake libcuda is host
-// memory.
+// A libnccl without a GPU, for tests: the calls, groups of them, and results. The ranks' data goes
+// through an Exchange: in unit tests beside tests/fake/cuda through a file in /dev/shm
+// (shared_file.cpp), whose name is the unique ID, in the lab's guests by RDMA (lab/gpu/libnccl).
+// GPU memory is memory of the process.
 //   FAKE_NCCL_VERSION  what ncclGetVersion returns
-//   FAKE_NCCL_LOG      text for the log (NCCL_DEBUG_FILE)
+//   FAKE_NCCL_LOG      text for the log (NCCL_DEBUG_FILE), instead of the exchange's
 //   FAKE_NCCL_FAULT    wrong (one value of each float result), absent (never joins), dies (the
-//   process, at the first
-//                      float operation), remote (ncclRemoteError instead of it)
-//   FAKE_NCCL_RANK     the rank that has the fault
+//                      process, at the first float operation), remote (ncclRemoteError instead of
+//                      it), invents (float results without any exchange, which all ranks have to
+//                      do: the probe's values of a rank are multiples of any other's)
+//   FAKE_NCCL_RANK     the rank that has the fault; default: 0, of `invents`: all
 
-#include <fcntl.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <random>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "exchange.hpp"
+
 namespace {
 
-constexpr int success = 0;
-constexpr int invalidArgument = 4;
-constexpr int remoteError = 6;
+using fake_nccl::Exchange;
+using fake_nccl::invalidArgument;
+using fake_nccl::remoteError;
+using fake_nccl::success;
+
 constexpr int float32 = 7;
 constexpr int maximum = 2;
-constexpr std::size_t slotBytes = std::size_t{16} << 20U;
-constexpr std::size_t headerBytes = 4096;
 
 struct UniqueId {
   std::array<char, 128> internal;
 };
 
-/// At the beginning of the file; then a slot for each rank.
-struct Header {
-  std::atomic<int> joined;
-  std::atomic<int> arrived;
-  std::atomic<int> round;
-};
-
 struct Communicator {
   int ranks = 0;
   int rank = 0;
-  std::string path;
-  char* memory = nullptr;
-
-  [[nodiscard]] Header& header() const { return *reinterpret_cast<Header*>(memory); }
-  [[nodiscard]] char* slot(int of) const {
-    return memory + headerBytes + static_cast<std::size_t>(of) * slotBytes;
-  }
-  [[nodiscard]] std::size_t bytes() const {
-    return headerBytes + static_cast<std::size_t>(ranks) * slotBytes;
-  }
+  std::unique_ptr<Exchange> exchange = {};
 };
 
 /// One call within a group.
@@ -84,64 +69,41 @@ bool hasFault(const char* fault, const Communicator& communicator) {
          std::atoi(variable("FAKE_NCCL_RANK", "0").c_str()) == communicator.rank;
 }
 
-void writeLog() {
-  const std::string path = variable("NCCL_DEBUG_FILE", "");
+void writeLog(const std::string& text) {
+  const std::string path = text.empty() ? "" : variable("NCCL_DEBUG_FILE", "");
   if (std::FILE* file = path.empty() ? nullptr : std::fopen(path.c_str(), "a")) {
-    std::fputs(
-        variable("FAKE_NCCL_LOG", "h:1:1 [0] NCCL INFO Bootstrap: Using lo:127.0.0.1<0>\n").c_str(),
-        file);
+    std::fputs(variable("FAKE_NCCL_LOG", text.c_str()).c_str(), file);
     std::fclose(file);
   }
 }
 
 void rest() { ::usleep(200); }
 
-/// Joins without waiting for the others.
-int join(Communicator& communicator) {
-  const int file = ::open(communicator.path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (file < 0 || ::ftruncate(file, static_cast<off_t>(communicator.bytes())) != 0) {
-    return invalidArgument;
-  }
-  void* mapped = ::mmap(nullptr, communicator.bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-  ::close(file);
-  communicator.memory = static_cast<char*>(mapped);
-  ++communicator.header().joined;
-  return success;
-}
-
-/// Waits until this many more arrivals complete the round.
-void arrive(const Communicator& communicator, int arrivals) {
-  Header& header = communicator.header();
-  const int round = header.round;
-  if (header.arrived.fetch_add(arrivals) + arrivals == communicator.ranks) {
-    header.arrived = 0;
-    ++header.round;
-  }
-  while (header.round == round) {
-    rest();
-  }
-}
-
 template <typename Number>
 void reduce(const Operation& operation) {
   const Communicator& communicator = *operation.communicator;
   auto* result = reinterpret_cast<Number*>(operation.destination);
   for (std::size_t i = 0; i < operation.count; ++i) {
-    Number value = reinterpret_cast<const Number*>(communicator.slot(0))[i];
+    Number value = reinterpret_cast<const Number*>(communicator.exchange->part(0))[i];
     for (int rank = 1; rank < communicator.ranks; ++rank) {
-      const Number other = reinterpret_cast<const Number*>(communicator.slot(rank))[i];
+      const Number other = reinterpret_cast<const Number*>(communicator.exchange->part(rank))[i];
       value = operation.reduction == maximum ? std::max(value, other) : value + other;
     }
     result[i] = value;
   }
 }
 
-void finish(const Operation& operation, std::size_t bytes) {
+std::size_t bytesOf(const Operation& operation) {
+  return operation.count * (operation.type == float32 ? sizeof(float) : sizeof(double));
+}
+
+void finish(const Operation& operation) {
   const Communicator& communicator = *operation.communicator;
+  const std::size_t bytes = bytesOf(operation);
   if (operation.reduction < 0) {
     for (int rank = 0; rank < communicator.ranks; ++rank) {
       std::memcpy(operation.destination + static_cast<std::size_t>(rank) * bytes,
-                  communicator.slot(rank), bytes);
+                  communicator.exchange->part(rank), bytes);
     }
   } else if (operation.type == float32) {
     reduce<float>(operation);
@@ -153,41 +115,76 @@ void finish(const Operation& operation, std::size_t bytes) {
   }
 }
 
+// The others' data from this rank's, whose values are multiples of its number and one.
+void invent(const Operation& operation) {
+  const Communicator& communicator = *operation.communicator;
+  const auto* own = reinterpret_cast<const float*>(operation.source);
+  for (int rank = 0; rank < communicator.ranks; ++rank) {
+    auto* part = reinterpret_cast<float*>(communicator.exchange->part(rank));
+    const auto factor = static_cast<float>(rank + 1);
+    for (std::size_t i = 0; i < operation.count; ++i) {
+      part[i] = own[i] / static_cast<float>(communicator.rank + 1) * factor;
+    }
+  }
+  finish(operation);
+}
+
+bool isInvented(const Operation& operation) {
+  return operation.type == float32 && variable("FAKE_NCCL_FAULT", "") == "invents";
+}
+
+int give(const Operation& operation) {
+  const Communicator& communicator = *operation.communicator;
+  if (bytesOf(operation) > communicator.exchange->mostBytes()) {
+    return invalidArgument;
+  }
+  if (operation.type == float32 && hasFault("dies", communicator)) {
+    std::_Exit(9);
+  }
+  if (operation.type == float32 && hasFault("remote", communicator)) {
+    return remoteError;
+  }
+  return communicator.exchange->give(operation.source, bytesOf(operation));
+}
+
+template <typename Each>
+int barrier(const std::vector<Each>& group, const auto& communicatorOf) {
+  int result = success;
+  for (const Each& each : group) {
+    result = std::max(result, communicatorOf(each)->exchange->arrive());
+  }
+  for (const Each& each : group) {
+    result = std::max(result, result == success ? communicatorOf(each)->exchange->await() : result);
+  }
+  return result;
+}
+
 /// All operations of the group together, each on another rank of this process.
 int runOperations() {
   const std::vector<Operation> group = std::exchange(operations, {});
-  const auto bytesOf = [](const Operation& operation) {
-    return operation.count * (operation.type == float32 ? sizeof(float) : sizeof(double));
-  };
+  if (std::ranges::any_of(group, isInvented)) {
+    std::ranges::for_each(group, invent);
+    return success;
+  }
+  const auto communicatorOf = [](const Operation& each) { return each.communicator; };
   for (const Operation& each : group) {
-    if (bytesOf(each) > slotBytes) {
-      return invalidArgument;
+    if (const int result = give(each); result != success) {
+      return result;
     }
-    if (each.type == float32 && hasFault("dies", *each.communicator)) {
-      std::_Exit(9);
-    }
-    if (each.type == float32 && hasFault("remote", *each.communicator)) {
-      return remoteError;
-    }
-    std::memcpy(each.communicator->slot(each.communicator->rank), each.source, bytesOf(each));
   }
-  if (!group.empty()) {
-    const int here = static_cast<int>(group.size());
-    arrive(*group.front().communicator, here);
-    for (const Operation& each : group) {
-      finish(each, bytesOf(each));
-    }
-    arrive(*group.front().communicator, here);  // nobody overwrites what another still reads
+  if (const int result = barrier(group, communicatorOf); result != success) {
+    return result;
   }
-  return success;
+  std::ranges::for_each(group, finish);
+  return barrier(group, communicatorOf);  // nobody overwrites what another still reads
 }
 
 int joinAll() {
-  for (Communicator* each : std::exchange(joining, {})) {
+  for (Communicator* each : joining) {
     while (hasFault("absent", *each)) {
       rest();
     }
-    if (const int result = join(*each); result != success) {
+    if (const int result = each->exchange->join(); result != success) {
       return result;
     }
   }
@@ -195,17 +192,18 @@ int joinAll() {
 }
 
 int endGroup() {
-  const std::vector<Communicator*> joined = joining;
   if (const int result = joinAll(); result != success) {
     return result;
   }
+  const std::vector<Communicator*> joined = std::exchange(joining, {});
   for (const Communicator* each : joined) {
-    while (each->header().joined < each->ranks) {
-      rest();
+    if (const int result = each->exchange->waitForAll(); result != success) {
+      return result;
     }
-    ::unlink(each->path.c_str());
+    writeLog(each->exchange->log());
   }
-  return runOperations();
+  const int met = barrier(joined, [](const Communicator* each) { return each; });
+  return met == success ? runOperations() : met;
 }
 
 int add(const Operation& operation) {
@@ -228,26 +226,26 @@ const char* ncclGetErrorString(int result) {
 }
 
 int ncclGetUniqueId(UniqueId* id) {
-  writeLog();
-  std::random_device random;
-  const std::string path =
-      "/dev/shm/fake-nccl-" + std::to_string(random()) + std::to_string(random());
+  const auto made = fake_nccl::newMeeting();
+  if (made.id.empty() || made.id.size() >= id->internal.size()) {
+    return invalidArgument;
+  }
+  writeLog(made.log);
   *id = {};
-  std::copy(path.begin(), path.end(), id->internal.begin());
+  std::copy(made.id.begin(), made.id.end(), id->internal.begin());
   return success;
 }
 
 int ncclCommInitRank(Communicator** made, int ranks, UniqueId id, int rank) {
-  if (rank != 0) {
-    writeLog();
+  *made = new Communicator{ranks, rank, fake_nccl::newExchange(id.internal.data(), ranks, rank)};
+  if ((*made)->exchange == nullptr) {
+    return invalidArgument;
   }
-  *made = new Communicator{ranks, rank, id.internal.data(), nullptr};
   joining.push_back(*made);
   return depth == 0 ? endGroup() : success;
 }
 
 int ncclCommDestroy(Communicator* communicator) {
-  ::munmap(communicator->memory, communicator->bytes());
   delete communicator;
   return success;
 }
