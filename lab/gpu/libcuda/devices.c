@@ -188,6 +188,22 @@ PUBLIC int cuCtxSetCurrent(Gpu *context)
 /* All work is done when its call returns. */
 PUBLIC int cuCtxSynchronize(void) { return current ? SUCCESS : INVALID_CONTEXT; }
 
+/* So streams have no work, and need to differ only from the default one. */
+PUBLIC int cuStreamCreate(void **stream, unsigned flags)
+{
+    (void)flags;
+    *stream = current;
+    return current ? SUCCESS : INVALID_CONTEXT;
+}
+
+PUBLIC int cuStreamQuery(void *stream)
+{
+    (void)stream;
+    return SUCCESS;
+}
+
+PUBLIC int cuStreamDestroy_v2(void *stream) { return cuStreamQuery(stream); }
+
 PUBLIC int cuFlushGPUDirectRDMAWrites(int target, int scope)
 {
     (void)target;

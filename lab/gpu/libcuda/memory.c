@@ -73,6 +73,23 @@ PUBLIC int cuMemAlloc_v2(uint64_t *address, size_t bytes)
     return SUCCESS;
 }
 
+/* Of other processes' allocations the library knows nothing. */
+PUBLIC int cuMemGetInfo_v2(size_t *available, size_t *total)
+{
+    Gpu *gpu = current_gpu();
+
+    if (!gpu) {
+        return INVALID_CONTEXT;
+    }
+    *available = *total = gpu->info.bytes;
+    pthread_mutex_lock(&lock);
+    for (const Allocation *each = allocations; each; each = each->next) {
+        *available -= each->gpu == gpu ? each->bytes : 0;
+    }
+    pthread_mutex_unlock(&lock);
+    return SUCCESS;
+}
+
 PUBLIC int cuMemFree_v2(uint64_t address)
 {
     Allocation **link, *allocation = NULL;

@@ -8,6 +8,7 @@
 //                      process, at the first float operation), remote (ncclRemoteError instead of
 //                      it), invents (float results without any exchange, which all ranks have to
 //                      do: the probe's values of a rank are multiples of any other's)
+//                      claims (the process ends there with the report in FAKE_NCCL_REPORT)
 //   FAKE_NCCL_RANK     the rank that has the fault; default: 0, of `invents`: all
 
 #include <unistd.h>
@@ -140,6 +141,11 @@ int give(const Operation& operation) {
   }
   if (operation.type == float32 && hasFault("dies", communicator)) {
     std::_Exit(9);
+  }
+  if (operation.type == float32 && hasFault("claims", communicator)) {
+    std::puts(variable("FAKE_NCCL_REPORT", "").c_str());
+    std::fflush(stdout);
+    std::_Exit(0);
   }
   if (operation.type == float32 && hasFault("remote", communicator)) {
     return remoteError;
