@@ -10,6 +10,7 @@
 #include "vfpass/report/status_report.hpp"
 #include "vfpass/report/verify_report.hpp"
 #include "vfpass/state/verification_records.hpp"
+#include "watch.hpp"
 
 namespace vfpass::commands {
 namespace {
@@ -111,10 +112,19 @@ ExitCode status(Session& session, const std::string& vm) {
 void addStatus(CLI::App& app, Runner& runner) {
   auto* command = app.add_subcommand(
       "status", "Show leases, and drift between mapping, kernel and domain (exit status 3)");
-  const auto vm = std::make_shared<std::string>();
-  command->add_option("vm", *vm, "Domain name or UUID (default: all)")->type_name("VM");
-  command->callback(
-      [&runner, vm] { runner = [vm](Session& session) { return status(session, *vm); }; });
+  struct Options {
+    std::string vm;
+    std::string watch;
+  };
+  const auto options = std::make_shared<Options>();
+  command->add_option("vm", options->vm, "Domain name or UUID (default: all)")->type_name("VM");
+  addWatch(*command, options->watch);
+  command->callback([&runner, options] {
+    runner = [options](Session& session) {
+      return showOrWatch(session, options->watch,
+                         [options](Session& each) { return status(each, options->vm); });
+    };
+  });
 }
 
 }  // namespace vfpass::commands

@@ -9,6 +9,7 @@
 #include "vfpass/inventory/read_inventory.hpp"
 #include "vfpass/plan/other_owners.hpp"
 #include "vfpass/report/command_reports.hpp"
+#include "watch.hpp"
 
 namespace vfpass::commands {
 namespace {
@@ -93,14 +94,23 @@ ExitCode listVfs(Session& session, const std::string& pf) {
 void addVf(CLI::App& app, Runner& runner) {
   auto* vf = app.add_subcommand("vf", "Show the virtual functions of this host");
   vf->require_subcommand(1);
-  const auto pf = std::make_shared<std::string>();
+  struct Options {
+    std::string pf;
+    std::string watch;
+  };
+  const auto options = std::make_shared<Options>();
   auto* list = vf->add_subcommand("list", "List the VFs with driver, attributes and lease");
   list->add_option(
-          "--pf", *pf,
+          "--pf", options->pf,
           "Only the VFs of this PF: netdev, PCI address, RDMA device, or serial number of the card")
       ->type_name("PF");
-  list->callback(
-      [&runner, pf] { runner = [pf](Session& session) { return listVfs(session, *pf); }; });
+  addWatch(*list, options->watch);
+  list->callback([&runner, options] {
+    runner = [options](Session& session) {
+      return showOrWatch(session, options->watch,
+                         [options](Session& each) { return listVfs(each, options->pf); });
+    };
+  });
 }
 
 }  // namespace vfpass::commands
