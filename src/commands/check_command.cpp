@@ -68,6 +68,24 @@ void checkAgainstHost(Session& session, const Mapping& mapping, const HostState&
   }
 }
 
+// Also without libvirt: a file with mistakes needs none.
+std::string fileOf(Session& session, const std::string& vm) {
+  if (const Mapping* mapping = config::findMapping(session.configuration(), vm, vm)) {
+    return mapping->file;
+  }
+  return findSubject(session, vm).mapping.file;
+}
+
+// What mappings are compared with; nullopt without libvirt, after the reason has been printed.
+std::optional<HostState> readHostState(Session& session, std::vector<ExitCode>& codes) {
+  try {
+    return std::make_optional<HostState>(session);
+  } catch (const Error& error) {
+    codes.push_back(session.fail(error));
+    return std::nullopt;
+  }
+}
+
 ExitCode exitCodeFor(const std::vector<report::CheckEntry>& entries,
                      const std::vector<ExitCode>& codes) {
   const auto any = [&](const auto& test) {
@@ -116,9 +134,9 @@ ExitCode checkConfigured(Session& session, const std::string& vm) {
   auto problems = configuration.problems;
   const auto crossed = config::crossCheck(configuration.mappings);
   problems.insert(problems.end(), crossed.begin(), crossed.end());
-  const std::string requestedFile = vm.empty() ? "" : findSubject(session, vm).mapping.file;
+  const std::string requestedFile = vm.empty() ? "" : fileOf(session, vm);
   // Mappings without mistakes are also compared with the host, which is read only for these.
-  std::optional<HostState> state;
+  std::optional<std::optional<HostState>> state;
   for (const auto& mapping : configuration.mappings) {
     if (!vm.empty() && mapping.file != requestedFile) {
       continue;
@@ -129,9 +147,11 @@ ExitCode checkConfigured(Session& session, const std::string& vm) {
     });
     if (sound) {
       if (!state) {
-        state.emplace(session);
+        state = readHostState(session, codes);
       }
-      checkAgainstHost(session, mapping, *state, entries.back(), codes);
+      if (*state) {
+        checkAgainstHost(session, mapping, **state, entries.back(), codes);
+      }
     }
   }
   // The problems, each below its file.

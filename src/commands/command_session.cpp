@@ -307,6 +307,10 @@ ExitCode Session::fail(const Error& error) {
   return error.code();
 }
 
+bool Session::hasDoneNothing() const {
+  return result_.executed.empty() && result_.failures.empty() && result_.notes.empty();
+}
+
 ExitCode Session::finish(const std::string& command, ExitCode code) {
   progress_.clear();
   if (options_.json) {

@@ -152,6 +152,8 @@ class Session {
   ExitCode fail(const Error& error);
   /// For the result of `detach --keep`.
   void setKept(report::KeptDevices kept) { result_.kept = std::move(kept); }
+  /// Whether the command has so far run no plan, failed at no part and noted nothing.
+  [[nodiscard]] bool hasDoneNothing() const;
   /// The end of a command that changes something: writes its result with --json. Returns `code`.
   ExitCode finish(const std::string& command, ExitCode code);
 

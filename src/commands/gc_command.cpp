@@ -185,6 +185,13 @@ void forgetOldRecords(Session& session, const commands::DomainSurvey& survey) {
       session.database());
 }
 
+void noteNothingToDo(Session& session) {
+  if (session.hasDoneNothing()) {
+    session.note(session.database().leases().empty() ? "nothing to do: there are no leases"
+                                                     : "nothing to do: domains use all leases");
+  }
+}
+
 ExitCode gc(Session& session) {
   session.requireDomainChangesPossible("gc");
   const commands::DomainSurvey survey = surveyDomains(session);
@@ -205,6 +212,7 @@ ExitCode gc(Session& session) {
   }
   forgetOldRecords(session, survey);
   apply::throwUnrecovered(unrecovered);
+  noteNothingToDo(session);
   return code;
 }
 

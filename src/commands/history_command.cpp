@@ -40,6 +40,23 @@ Error unreadable(const std::string& remarks, const std::string& since) {
                "check the options; run it as root or as a member of the group systemd-journal");
 }
 
+// Without a journal, journalctl prints nothing and succeeds, as if vfpass had never been used.
+void requireJournal(const events::HistoryQuery& query) {
+  std::vector<std::string> command{"/usr/bin/journalctl", "--no-pager", "--output=json",
+                                   "--output-fields=MESSAGE_ID", "--lines=1"};
+  if (!query.directory.empty()) {
+    command.push_back("--directory=" + query.directory.string());
+  }
+  if (outputOf(command).find('{') == std::string::npos) {
+    throw Error(query.directory.empty()
+                    ? "this host has no journal: journalctl finds no entry"
+                    : printable(query.directory.string()) + ": journalctl finds no entry",
+                query.directory.empty()
+                    ? "start systemd-journald: vfpass records operations only in the journal"
+                    : "specify a directory with journal files");
+  }
+}
+
 ExitCode showHistory(Session& session, events::HistoryQuery query) {
   if (session.options().sysroot != "/") {
     throw Error("history: not possible on a captured tree (--sysroot)",
@@ -51,6 +68,9 @@ ExitCode showHistory(Session& session, events::HistoryQuery query) {
   const events::History history = events::readHistory(outputOf(journalctlCommand(query)));
   if (history.operations.empty() && !history.remarks.empty()) {
     throw unreadable(join(history.remarks, "; "), query.since);
+  }
+  if (history.operations.empty()) {
+    requireJournal(query);
   }
   for (const auto& remark : history.remarks) {
     session.warn("journalctl: " + printable(remark));

@@ -143,6 +143,9 @@ ExitCode recover(Session& session) {
     }
   }
   apply::throwUnrecovered(unrecovered);
+  if (session.hasDoneNothing()) {
+    session.note("nothing to do: no operation was interrupted");
+  }
   return code;
 }
 

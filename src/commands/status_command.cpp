@@ -83,7 +83,8 @@ std::vector<std::string> services(Session& session, const std::string& vm,
 }
 
 ExitCode status(Session& session, const std::string& vm) {
-  commands::StatusReader reader(session);
+  std::optional<Error> unanswered;
+  commands::StatusReader reader(session, &unanswered);
   report::StatusReport report;
   report.entries = reader.read(vm);
   report.peers = reader.readPeers();
@@ -91,8 +92,11 @@ ExitCode status(Session& session, const std::string& vm) {
   const auto leases = leasesIn(report.entries);
   const auto pending = notAttached(session, vm, leases);
   if (!vm.empty() && report.entries.empty() && pending.empty() &&
-      !session.hypervisor().findDomain(vm)) {
+      (unanswered || !session.hypervisor().findDomain(vm))) {
     commands::throwIfFaulty(session, vm, vm);
+    if (unanswered) {
+      throw *unanswered;
+    }
     throw Error("no lease, mapping or domain with the name or UUID " + printable(vm),
                 "run `vfpass status` to list them", ExitCode::badInput);
   }
@@ -101,7 +105,16 @@ ExitCode status(Session& session, const std::string& vm) {
   report.notes.insert(report.notes.end(), verified.begin(), verified.end());
   const auto missing = services(session, vm, report);
   report.notes.insert(report.notes.end(), missing.begin(), missing.end());
+  if (unanswered) {
+    report.notes.emplace_back(
+        "libvirt did not answer: the leases are compared only with the kernel, and whether a "
+        "domain "
+        "runs is the last record");
+  }
   report::writeStatus(session.pagedOut(), report, session.style());
+  if (unanswered) {
+    return session.fail(*unanswered);
+  }
   const bool drift = std::any_of(report.entries.begin(), report.entries.end(),
                                  [](const auto& entry) { return !entry.drift.empty(); });
   return drift || !pending.empty() || !report.refused.empty() ? ExitCode::pending : ExitCode::done;

@@ -53,6 +53,19 @@ void append(const std::vector<std::string>& lines, std::vector<std::string>& tar
   target.insert(target.end(), lines.begin(), lines.end());
 }
 
+// Without `unanswered`, a libvirt that does not answer is an error.
+DomainSurvey surveyIfAnswered(Session& session, std::optional<Error>* unanswered) {
+  try {
+    return surveyDomains(session);
+  } catch (const Error& error) {
+    if (unanswered == nullptr) {
+      throw;
+    }
+    *unanswered = error;
+    return {};
+  }
+}
+
 bool isVerifiedOnStart(Session& session, const Lease& lease) {
   const Mapping* mapping =
       config::findMapping(session.configuration(), lease.domainName, toString(lease.domain));
@@ -66,11 +79,13 @@ bool isLeaseOf(const std::string& vm, const Lease& lease) {
   return vm.empty() || lease.domainName == vm || (uuid && lease.domain == *uuid);
 }
 
-StatusReader::StatusReader(Session& session)
+StatusReader::StatusReader(Session& session, std::optional<Error>* unanswered)
     : session_(session),
-      survey_(surveyDomains(session)),
+      survey_(surveyIfAnswered(session, unanswered)),
       leases_(withCurrentNames(session.readLeases(), survey_)),
-      bootId_(session.kernel().bootId()) {}
+      bootId_(session.kernel().bootId()) {
+  answered_ = unanswered == nullptr || !*unanswered;
+}
 
 std::vector<report::StatusEntry> StatusReader::read(const std::string& vm) {
   std::vector<report::StatusEntry> entries;
@@ -134,7 +149,8 @@ const HostReading& StatusReader::host() {
 std::optional<DomainDescription> StatusReader::find(const Uuid& uuid) {
   const DomainDescription* found = survey_.find(uuid);
   return found != nullptr ? std::optional(*found)
-                          : session_.hypervisor().findDomain(toString(uuid));
+         : answered_      ? session_.hypervisor().findDomain(toString(uuid))
+                          : std::nullopt;
 }
 
 std::string StatusReader::remedyFor(const apply::RefusedMetadata& refused) {
@@ -176,6 +192,11 @@ report::StatusEntry StatusReader::entryFor(const Lease& lease) {
     domain = find(lease.domain);
   }
   report::StatusEntry entry{lease, domain.has_value(), domain && domain->active, {}};
+  if (!answered_) {  // the hook's record of starts and stops
+    entry.domainExists = true;
+    entry.domainActive = lease.state == LeaseState::running;
+    entry.domainAnswered = false;
+  }
   if (domain) {
     entry.guestAddress = guestAddressOf(*domain, lease);
   }
@@ -191,7 +212,7 @@ report::StatusEntry StatusReader::entryFor(const Lease& lease) {
   if (const auto line = poolDrift(lease, host().inventory, survey_.pools); !line.empty()) {
     entry.drift.push_back(line);
   }
-  if (first) {
+  if (first && answered_) {
     append(driftOf(domain, lease.domain), entry.drift);
   }
   return entry;

@@ -21,8 +21,9 @@ bool isLeaseOf(const std::string& vm, const Lease& lease);
 /// domains at once and the host when first needed; changes nothing. All calls throw Error.
 class StatusReader {
  public:
-  /// `session` must outlive this object.
-  explicit StatusReader(Session& session);
+  /// `session` must outlive this object. With `unanswered`, libvirt need not answer: then the
+  /// entries have what the records and the kernel know, and `unanswered` has the reason.
+  explicit StatusReader(Session& session, std::optional<Error>* unanswered = nullptr);
 
   /// One entry per lease of this domain; empty: of all.
   std::vector<report::StatusEntry> read(const std::string& vm);
@@ -43,6 +44,7 @@ class StatusReader {
   report::StatusEntry entryFor(const Lease& lease);
 
   Session& session_;
+  bool answered_ = true;  ///< libvirt, when the domains were read
   DomainSurvey survey_;
   std::vector<Lease> leases_;  ///< with the current names of their domains
   std::optional<HostReading> host_;

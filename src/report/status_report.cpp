@@ -21,7 +21,8 @@ Cell driftCell(const StatusEntry& entry) {
   if (!entry.drift.empty()) {
     return {"yes", Tint::bad};
   }
-  return entry.notObservable.empty() ? Cell{"no", Tint::good} : Cell{"not observable", Tint::muted};
+  return entry.notObservable.empty() && entry.domainAnswered ? Cell{"no", Tint::good}
+                                                             : Cell{"not observable", Tint::muted};
 }
 
 // The bus in the XML is the index of a controller; the guest's firmware numbers buses in another
@@ -132,6 +133,14 @@ void writeText(std::ostream& out, const StatusReport& status, const Style& style
   }
 }
 
+std::vector<std::string> notObservableOf(const StatusEntry& entry) {
+  auto names = entry.notObservable;
+  if (!entry.domainAnswered) {
+    names.emplace_back("domain");
+  }
+  return names;
+}
+
 Json entryJson(const StatusEntry& entry) {
   const Lease& lease = entry.lease;
   const bool vf = isVf(lease);
@@ -148,7 +157,7 @@ Json entryJson(const StatusEntry& entry) {
           {"generation", lease.generation},
           {"settings", settingsJson(settingsOf(lease))},
           {"drift", entry.drift},
-          {"not_observable", entry.notObservable},
+          {"not_observable", notObservableOf(entry)},
           {"set_at_start", entry.setAtStart},
           {"not_supported", notSupported(lease)},
           {"representor", textOrNull(entry.representor)}};

@@ -25,6 +25,9 @@ struct StatusEntry {
   /// While the guest is stopped: attributes of the VF that differ from the lease, such as `vlan 5
   /// instead of 100`. The next start sets them, so this is no drift.
   std::vector<std::string> setAtStart = {};
+  /// False if libvirt did not answer: whether the domain runs is then the last record, and drift is
+  /// only that of the kernel.
+  bool domainAnswered = true;
 };
 
 /// A domain whose vfpass metadata is not acted on.
