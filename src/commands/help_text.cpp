@@ -22,6 +22,7 @@ struct Examples {
 constexpr std::array examples{
     Examples{"init",
              "init train0 --gpus 2 --vfs 2                  # propose two pairs of GPU and VF\n"
+             "init train0 --gpus 1 --write                  # save it as vms/train0.yaml\n"
              "init train0 --gpus 1 --json                   # with the reasons, for a program\n"},
     Examples{
         "check",

@@ -1,8 +1,12 @@
+#include <sstream>
+
 #include "commands.hpp"
+#include "created_mapping.hpp"
 #include "host_topology.hpp"
 #include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/config/new_mapping.hpp"
 #include "vfpass/report/command_reports.hpp"
 
 namespace vfpass::commands {
@@ -13,23 +17,50 @@ struct InitOptions {
   std::size_t gpus = 1;
   std::optional<std::size_t> vfs;
   bool infiniband = false;
+  bool write = false;
 };
 
-// Only a note: the mapping can be written before the VM.
-void noteMissingDomain(Session& session, const std::string& vm) {
+// A missing domain is only a note: the mapping can be written before the VM.
+std::optional<DomainDescription> findDomain(Session& session, const std::string& vm) {
   if (session.options().sysroot != "/") {
-    return;
+    return std::nullopt;
   }
   try {
     session.limitLibvirt(deadlines::libvirtAnswer);
-    if (!session.hypervisor().findDomain(vm)) {
+    auto domain = session.hypervisor().findDomain(vm);
+    if (!domain) {
       session.note("libvirt has no domain " + printable(vm) + ": define it before the attach");
     }
+    return domain;
   } catch (const Error&) {  // libvirt does not respond; check and attach say so
+    return std::nullopt;
   }
 }
 
+// The addresses of a captured tree are another host's.
+void requireTargetOfThisHost(const Session& session) {
+  if (session.options().sysroot != "/" &&
+      session.options().configDirectory == GlobalOptions{}.configDirectory) {
+    throw Error("init --write: not possible on a captured tree (--sysroot)",
+                "omit --sysroot, or specify another directory with --config-dir",
+                ExitCode::badInput);
+  }
+}
+
+std::string writeMapping(Session& session, const report::ProposalReport& report,
+                         const std::optional<DomainDescription>& domain) {
+  std::ostringstream text;
+  report::writeProposalYaml(text, report);
+  return config::writeNewMapping(session.options().configDirectory,
+                                 {report.vm, domain ? domain->name : report.vm,
+                                  domain ? toString(domain->uuid) : "", text.str()})
+      .string();
+}
+
 ExitCode init(Session& session, const InitOptions& options) {
+  if (options.write) {
+    requireTargetOfThisHost(session);
+  }
   const std::size_t vfs = options.vfs.value_or(std::max<std::size_t>(options.gpus, 1));
   report::TopologyReport host = topologyReport(session, true);
   warnOfProblems(session, host.topology);
@@ -42,8 +73,17 @@ ExitCode init(Session& session, const InitOptions& options) {
   report.proposal =
       topology::propose(host.topology, host.leases, {options.gpus, vfs, options.infiniband});
   report.topology = std::move(host.topology);
-  noteMissingDomain(session, options.vm);
-  report::writeProposal(session.out(), report, session.style());
+  const auto domain = findDomain(session, options.vm);
+  if (!options.write) {
+    report::writeProposal(session.out(), report, session.style());
+    return ExitCode::done;
+  }
+  report.file = writeMapping(session, report, domain);
+  if (session.style().json) {
+    report::writeProposal(session.out(), report, session.style());
+  } else {
+    reportCreatedMapping(session, report.file, options.vm);
+  }
   return ExitCode::done;
 }
 
@@ -63,6 +103,10 @@ void addInit(CLI::App& app, Runner& runner) {
       ->type_name("NUMBER")
       ->check(CLI::Range(0U, mostDevices));
   command->add_flag("--infiniband", options->infiniband, "Only VFs of InfiniBand PFs");
+  command->add_flag(
+      "--write", options->write,
+      "Create the file vms/VM.yaml in the configuration directory, unless the VM has\n"
+      "a mapping already");
   command->callback([&runner, options] {
     runner = [options](Session& session) { return init(session, *options); };
   });

@@ -6,7 +6,6 @@
 #include "readers.hpp"
 #include "vfpass/base/durable_file.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/config/configuration.hpp"
 
 namespace vfpass::config {
 namespace {
@@ -51,23 +50,6 @@ void requireFileName(const NewMapping& mapping) {
               mistakesOf(problems), "change the options, or the mappings that are named");
 }
 
-// Other commands refuse both of two mappings that claim one device.
-void requireUsable(const fs::path& file, const std::string& text, Configuration configuration) {
-  ProblemList list(file.string());
-  configuration.mappings.push_back(readMapping(text, list));
-  std::vector<Problem> problems = list.take();
-  if (problems.empty()) {
-    problems = crossCheck(configuration.mappings);
-    std::erase_if(problems, [&](const Problem& problem) {
-      return problem.place.file != file.string() &&
-             problem.message.find(file.string()) == std::string::npos;
-    });
-  }
-  if (!problems.empty()) {
-    throwUnfit(file, problems);
-  }
-}
-
 // A mapping in a directory that others can write to would be ignored.
 void requireUsableFolders(const Configuration& configuration, const fs::path& folder) {
   std::vector<Problem> problems;
@@ -83,6 +65,24 @@ void requireUsableFolders(const Configuration& configuration, const fs::path& fo
 
 }  // namespace
 
+// Other commands refuse both of two mappings that claim one device.
+std::vector<Problem> problemsOfMapping(const fs::path& file, const std::string& text,
+                                       Configuration configuration) {
+  std::erase_if(configuration.mappings,
+                [&](const Mapping& mapping) { return mapping.file == file.string(); });
+  ProblemList list(file.string());
+  configuration.mappings.push_back(readMapping(text, list));
+  std::vector<Problem> problems = list.take();
+  if (problems.empty()) {
+    problems = crossCheck(configuration.mappings);
+    std::erase_if(problems, [&](const Problem& problem) {
+      return problem.place.file != file.string() &&
+             problem.message.find(file.string()) == std::string::npos;
+    });
+  }
+  return problems;
+}
+
 fs::path writeNewMapping(const fs::path& directory, const NewMapping& mapping) {
   requireFileName(mapping);
   const Configuration configuration = loadConfiguration(directory);
@@ -90,7 +90,10 @@ fs::path writeNewMapping(const fs::path& directory, const NewMapping& mapping) {
   requireUsableFolders(configuration, folder);
   requireNoMapping(configuration, mapping);
   const fs::path file = folder / (mapping.name + ".yaml");
-  requireUsable(file, mapping.text, configuration);
+  if (const auto problems = problemsOfMapping(file, mapping.text, configuration);
+      !problems.empty()) {
+    throwUnfit(file, problems);
+  }
   std::error_code error;
   fs::create_directories(folder, error);
   if (error && error.value() != EEXIST) {

@@ -23,11 +23,11 @@ class ProposalWriter {
   ProposalWriter(std::ostream& out, const ProposalReport& report)
       : out_(out), report_(report), view_{report.topology, {}}, words_(view_) {}
 
-  void write() {
+  void write(bool adviseToSave) {
     out_ << "# yaml-language-server: $schema=" << report_.schemaFile << '\n'
          << "# Proposed by `" << printable(report_.command)
          << "`, from this host's PCI Express topology.\n"
-         << "# Save it in /etc/vfpass/vms, then run `vfpass check` to check it against this host.\n"
+         << (adviseToSave ? "# Add `--write` to save it in the configuration directory.\n" : "")
          << "version: 1\nvm: " << yamlString(report_.vm) << '\n';
     if (!report_.proposal.gpus.empty()) {
       out_ << "gpus:\n";
@@ -35,16 +35,7 @@ class ProposalWriter {
     for (std::size_t i = 0; i < report_.proposal.gpus.size(); ++i) {
       writeGpu(i);
     }
-    for (std::size_t i = 0; i < report_.proposal.nvswitches.size(); ++i) {
-      writeFabric("nvswitch", i, report_.proposal.nvswitches[i]);
-    }
-    if (!report_.proposal.nvlinkManagers.empty()) {
-      out_ << "functions:  # NVLink management of the board, which the guest's fabric manager "
-              "needs\n";
-    }
-    for (std::size_t i = 0; i < report_.proposal.nvlinkManagers.size(); ++i) {
-      writeFabric("nvlink-mgmt", i, report_.proposal.nvlinkManagers[i]);
-    }
+    writeFabrics();
     writeNvlink();
     out_ << (report_.proposal.vfs.empty() ? "" : "vfs:\n");
     for (std::size_t i = 0; i < report_.proposal.vfs.size(); ++i) {
@@ -68,6 +59,25 @@ class ProposalWriter {
       out_ << ", NUMA node " << gpu.numaNode;
     }
     out_ << "\n  - {name: gpu" << entry << ", pci: \"" << toString(gpu.address) << "\"}\n";
+  }
+
+  // The guest's fabric manager needs them.
+  void writeFabrics() {
+    const auto& switches = report_.proposal.nvswitches;
+    const auto& managers = report_.proposal.nvlinkManagers;
+    if (!switches.empty() || !managers.empty()) {
+      out_ << "functions:  # "
+           << (managers.empty()   ? "NVSwitches"
+               : switches.empty() ? "NVLink management"
+                                  : "NVSwitches and NVLink management")
+           << " of the board, which the guest's fabric manager needs\n";
+    }
+    for (std::size_t i = 0; i < switches.size(); ++i) {
+      writeFabric("nvswitch", i, switches[i]);
+    }
+    for (std::size_t i = 0; i < managers.size(); ++i) {
+      writeFabric("nvlink-mgmt", i, managers[i]);
+    }
   }
 
   void writeFabric(std::string_view kind, std::size_t entry, std::size_t function) {
@@ -154,6 +164,7 @@ void writeJson(std::ostream& out, const ProposalReport& report) {
   };
   Json document = newDocument();
   document["vm"] = report.vm;
+  document["file"] = report.file.empty() ? Json(nullptr) : Json(report.file);
   document["gpus"] = listJson(report.proposal.gpus, address);
   document["nvswitches"] = listJson(report.proposal.nvswitches, address);
   document["nvlink_management"] = listJson(report.proposal.nvlinkManagers, address);
@@ -171,12 +182,36 @@ void writeJson(std::ostream& out, const ProposalReport& report) {
 
 }  // namespace
 
+void writeEditedMapping(std::ostream& out, const std::string& file, bool changed) {
+  Json document = newDocument();
+  document["file"] = file;
+  document["changed"] = changed;
+  writeDocument(out, document);
+}
+
+void writeCreatedMapping(std::ostream& out, const std::string& file,
+                         const std::vector<NextCommand>& next) {
+  out << "created " << printable(file) << "\nnext:\n";
+  std::size_t width = 0;
+  for (const NextCommand& each : next) {
+    width = std::max(width, each.line.size());
+  }
+  for (const NextCommand& each : next) {
+    out << "  " << printable(each.line) << std::string(width - each.line.size(), ' ') << "  # "
+        << each.use << '\n';
+  }
+}
+
 void writeProposal(std::ostream& out, const ProposalReport& report, const Style& style) {
   if (style.json) {
     writeJson(out, report);
   } else {
-    ProposalWriter(out, report).write();
+    ProposalWriter(out, report).write(true);
   }
+}
+
+void writeProposalYaml(std::ostream& out, const ProposalReport& report) {
+  ProposalWriter(out, report).write(false);
 }
 
 }  // namespace vfpass::report

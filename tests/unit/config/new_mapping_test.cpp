@@ -92,6 +92,19 @@ TEST(WriteNewMapping, IgnoresMistakesOfOtherFiles) {
   EXPECT_EQ(refusal(folder.path(), proposed("train0")), "");
 }
 
+TEST(ProblemsOfMapping, DoNotCompareAFileWithItsOldText) {
+  const TemporaryFolder folder;
+  const fs::path file = folder.write("vms/a.yaml", mappingText("a"));
+  folder.write("vms/b.yaml", "version: 1\nvm: b\ngpus: [{name: gpu0, pci: \"3b:00.0\"}]\n");
+  const Configuration configuration = loadConfiguration(folder.path());
+  EXPECT_TRUE(problemsOfMapping(file, mappingText("a"), configuration).empty());
+  EXPECT_EQ(problemsOfMapping(file, mappingText("b"), configuration).size(), 1U);
+  EXPECT_EQ(problemsOfMapping(file, "version: 1\nvm: a\ngpus: [{name: g, pci: \"3b:00.0\"}]\n",
+                              configuration)
+                .size(),
+            1U);
+}
+
 TEST(WriteNewMapping, RefusesTextWithMistakes) {
   const TemporaryFolder folder;
   NewMapping mapping = proposed("train0");

@@ -2,6 +2,9 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
+
+#include "vfpass/config/configuration.hpp"
 
 namespace vfpass::config {
 
@@ -19,5 +22,10 @@ struct NewMapping {
 /// Error (failed) with a remedy for missing rights and a full disk.
 std::filesystem::path writeNewMapping(const std::filesystem::path& directory,
                                       const NewMapping& mapping);
+
+/// The problems that this text would have as the mapping `file`, beside the other mappings of the
+/// configuration: its mistakes, and conflicts with them.
+std::vector<Problem> problemsOfMapping(const std::filesystem::path& file, const std::string& text,
+                                       Configuration configuration);
 
 }  // namespace vfpass::config

@@ -123,8 +123,24 @@ struct ProposalReport {
   std::string schemaFile;  ///< of mappings; editors that read it complete and check the file
   Topology topology;
   topology::Proposal proposal;
+  std::string file;  ///< that has the mapping; empty: none was written
 };
 
 void writeProposal(std::ostream& out, const ProposalReport& report, const Style& style);
+/// The text of the file itself, without the advice to save it.
+void writeProposalYaml(std::ostream& out, const ProposalReport& report);
+
+/// What `vfpass edit` did. JSON only; people read its notes.
+void writeEditedMapping(std::ostream& out, const std::string& file, bool changed);
+
+/// A command, and its use in a few words.
+struct NextCommand {
+  std::string line;
+  std::string use;
+};
+
+/// The file that a mapping was written to, and what users do next. Text only.
+void writeCreatedMapping(std::ostream& out, const std::string& file,
+                         const std::vector<NextCommand>& next);
 
 }  // namespace vfpass::report
