@@ -346,11 +346,15 @@ void Session::warn(const std::string& line) {
 
 void Session::verbose(const std::string& line) { write(events::Priority::debug, line); }
 
-void Session::requireChangesPossible(const std::string& what) const {
+void Session::requireThisHost(const std::string& what) const {
   if (options_.sysroot != "/") {
     throw Error(what + ": not possible on a captured tree (--sysroot)",
                 "omit --sysroot to work on this host", ExitCode::badInput);
   }
+}
+
+void Session::requireChangesPossible(const std::string& what) const {
+  requireThisHost(what);
   if (geteuid() != 0) {
     throw Error(what + ": must run as root, because it writes to sysfs and " +
                     options_.stateDirectory.string(),

@@ -165,6 +165,9 @@ class Session {
   /// On a terminal, unless --quiet or --verbose. The functions above write over it.
   report::ProgressLine& progress() { return progress_; }
 
+  /// Throws (bad input) for a captured tree. `what` is the command.
+  void requireThisHost(const std::string& what) const;
+
   /// Throws unless the effective user is root and there is no --sysroot. `what` is the command.
   void requireChangesPossible(const std::string& what) const;
 

@@ -20,6 +20,7 @@ using Runner = std::function<ExitCode(Session&)>;
 
 // Each function adds its command and options to `app`, and sets `runner` if the user selects the
 // command. Every command has a file of its own.
+void addEdit(CLI::App& app, Runner& runner);
 void addCheck(CLI::App& app, Runner& runner);
 void addPlan(CLI::App& app, Runner& runner);
 void addAttach(CLI::App& app, Runner& runner);

@@ -24,6 +24,7 @@ constexpr std::array examples{
              "init train0 --gpus 2 --vfs 2                  # propose two pairs of GPU and VF\n"
              "init train0 --gpus 1 --write                  # save it as vms/train0.yaml\n"
              "init train0 --gpus 1 --json                   # with the reasons, for a program\n"},
+    Examples{"edit", "edit train0\n"},
     Examples{
         "check",
         "check                                         # all mappings\n"

@@ -83,6 +83,7 @@ std::vector<std::string> services(Session& session, const std::string& vm,
 }
 
 ExitCode status(Session& session, const std::string& vm) {
+  session.requireThisHost("status");
   std::optional<Error> unanswered;
   commands::StatusReader reader(session, &unanswered);
   report::StatusReport report;

@@ -5,6 +5,7 @@
 
 #include "readers.hpp"
 #include "vfpass/base/durable_file.hpp"
+#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::config {
@@ -14,7 +15,8 @@ namespace fs = std::filesystem;
 
 [[noreturn]] void throwExists(const std::string& vm, const std::string& place) {
   throw Error("VM " + printable(vm) + " has a mapping already: " + printable(place),
-              "change that file, or remove it first", ExitCode::badInput);
+              "run `vfpass edit " + shellArgument(vm) + "`, or remove that file first",
+              ExitCode::badInput);
 }
 
 void requireNoMapping(const Configuration& configuration, const NewMapping& mapping) {

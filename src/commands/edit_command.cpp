@@ -1,0 +1,265 @@
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <iostream>
+#include <iterator>
+
+#include "commands.hpp"
+#include "run_editor.hpp"
+#include "subject.hpp"
+#include "vfpass/base/bounded_read.hpp"
+#include "vfpass/base/default_deadlines.hpp"
+#include "vfpass/base/durable_file.hpp"
+#include "vfpass/base/ownership.hpp"
+#include "vfpass/base/scope_guard.hpp"
+#include "vfpass/base/shell.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/config/new_mapping.hpp"
+#include "vfpass/report/command_reports.hpp"
+
+namespace vfpass::commands {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t largestMapping = 1U << 20U;
+
+/// The file as it was when the command read it.
+struct OriginalFile {
+  fs::path file;
+  struct stat status {};
+  std::string text;
+};
+
+std::string readMappingText(const fs::path& file) {
+  try {
+    return readBoundedFile(file, largestMapping);
+  } catch (const ReadRefused& refused) {
+    throw Error("cannot read " + printable(file.string()) + ": " + refused.what(),
+                "check the file");
+  }
+}
+
+// Nobody else may decide what root reads and replaces here.
+OriginalFile openOriginal(const fs::path& file) {
+  OriginalFile original{file, {}, {}};
+  if (::lstat(file.c_str(), &original.status) != 0) {
+    throw Error("cannot read " + printable(file.string()) + ": " + errnoText(errno),
+                "check the file");
+  }
+  if (!S_ISREG(original.status.st_mode)) {
+    throw Error(printable(file.string()) + ": expected a regular file, found something else",
+                "replace it with a regular file", ExitCode::badInput);
+  }
+  if (const auto distrust = distrustOf(original.status, file.string())) {
+    throw Error("cannot trust " + printable(file.string()) + ": " + distrust->reason,
+                distrust->remedy, ExitCode::badInput);
+  }
+  if (::access(file.parent_path().c_str(), W_OK) != 0) {
+    throw Error("cannot write " + printable(file.string()) + ": " + errnoText(errno),
+                "run as root, or as the owner of " + printable(file.parent_path().string()));
+  }
+  original.text = readMappingText(file);
+  return original;
+}
+
+bool isUnchanged(const OriginalFile& original) {
+  struct stat now {};
+  return ::lstat(original.file.c_str(), &now) == 0 && now.st_ino == original.status.st_ino &&
+         now.st_mode == original.status.st_mode && readMappingText(original.file) == original.text;
+}
+
+// A mapping may name the domain by its other name: by UUID instead of name, or the reverse.
+std::string fileNamedBy(Session& session, const std::string& name, const std::string& uuid) {
+  const auto& configuration = session.configuration();
+  if (const auto* mapping = config::findMapping(configuration, name, uuid)) {
+    return mapping->file;
+  }
+  const auto* faulty = config::findFaulty(configuration, name, uuid);
+  return faulty == nullptr ? "" : faulty->file;
+}
+
+fs::path findMappingFile(Session& session, const std::string& vm) {
+  std::string file = fileNamedBy(session, vm, vm);
+  if (file.empty()) {
+    try {
+      session.limitLibvirt(deadlines::libvirtAnswer);
+      if (const auto domain = session.hypervisor().findDomain(vm)) {
+        file = fileNamedBy(session, domain->name, toString(domain->uuid));
+      }
+    } catch (const Error&) {  // the file may be found without libvirt, and was not
+    }
+  }
+  if (file.empty()) {
+    throwNoMapping(session, vm, vm);
+  }
+  return file;
+}
+
+/// The copy that the user edits, in a directory of its own: editors keep backups and swap files
+/// beside it.
+class EditedCopy {
+ public:
+  explicit EditedCopy(const OriginalFile& original) {
+    std::string pattern = fs::temp_directory_path() / "vfpass-edit-XXXXXX";
+    if (::mkdtemp(pattern.data()) == nullptr) {
+      throw Error("cannot create directory " + printable(pattern) + ": " + errnoText(errno),
+                  "set TMPDIR to a directory that exists and has free space");
+    }
+    folder_ = pattern;
+    ScopeGuard discardFolder([&] { discard(); });
+    createDurably(file(original), original.text);
+    discardFolder.disarm();
+    file_ = file(original);
+  }
+
+  [[nodiscard]] const fs::path& path() const { return file_; }
+  [[nodiscard]] std::string text() const { return readMappingText(file_); }
+  void discard() const {
+    std::error_code ignored;
+    fs::remove_all(folder_, ignored);
+  }
+
+ private:
+  [[nodiscard]] fs::path file(const OriginalFile& original) const {
+    return folder_ / original.file.filename();
+  }
+
+  fs::path folder_;
+  fs::path file_;
+};
+
+bool canAsk(const Session& session) {
+  return !session.style().json && ::isatty(STDIN_FILENO) == 1 && ::isatty(STDERR_FILENO) == 1;
+}
+
+// True: edit again; false: discard. Asks until it gets an answer; the end of the input discards.
+bool wantsToEditAgain() {
+  constexpr std::size_t longestAnswer = 256;
+  BoundedLines answers(STDIN_FILENO, longestAnswer);
+  for (;;) {
+    std::cerr << "edit again (e), or discard the changes (q)? " << std::flush;
+    const auto answer = answers.next();
+    if (!answer || answer == "q") {
+      return false;
+    }
+    if (answer == "e") {
+      return true;
+    }
+  }
+}
+
+std::string linesOf(const std::vector<config::Problem>& problems) {
+  std::string lines;
+  for (const auto& problem : problems) {
+    lines += "\n  " + toString(problem);
+  }
+  return lines;
+}
+
+std::string countedMistakes(const std::vector<config::Problem>& problems) {
+  return std::to_string(problems.size()) + (problems.size() == 1 ? " mistake:" : " mistakes:");
+}
+
+[[noreturn]] void throwUnsaved(const OriginalFile& original, const EditedCopy& copy,
+                               const std::vector<config::Problem>& problems) {
+  throw Error("the edited mapping has " + countedMistakes(problems) + linesOf(problems) + "\n" +
+                  printable(original.file.string()) + " is unchanged; the edited copy is " +
+                  printable(copy.path().string()),
+              config::mistakesOf(problems),
+              "correct the mistakes in a new `vfpass edit`; the copy has your changes");
+}
+
+void requireUnchanged(const OriginalFile& original, const EditedCopy& copy) {
+  if (!isUnchanged(original)) {
+    throw Error(printable(original.file.string()) +
+                    " has changed in the meantime and was left alone; the edited copy is " +
+                    printable(copy.path().string()),
+                "compare both (`diff -u " + shellArgument(original.file.string()) + " " +
+                    shellArgument(copy.path().string()) + "`), then run `vfpass edit` again");
+  }
+}
+
+/// The text to save; nullopt if the user discards it.
+std::optional<std::string> editUntilValid(Session& session, const OriginalFile& original,
+                                          const EditedCopy& copy) {
+  const std::string editor = editorCommand();
+  for (;;) {
+    runEditor(editor, copy.path());
+    std::string text = copy.text();
+    const auto problems = config::problemsOfMapping(original.file, text, session.configuration());
+    if (text == original.text || problems.empty()) {
+      return text;
+    }
+    if (!canAsk(session)) {
+      throwUnsaved(original, copy, problems);
+    }
+    std::cerr << "vfpass: the edited mapping has " << countedMistakes(problems)
+              << printableLines(linesOf(problems)) << '\n';
+    if (!wantsToEditAgain()) {
+      return std::nullopt;
+    }
+  }
+}
+
+// The copy stays if the editor fails after the user has changed something.
+std::optional<std::string> edited(Session& session, const OriginalFile& original,
+                                  const EditedCopy& copy) {
+  try {
+    return editUntilValid(session, original, copy);
+  } catch (const Error& error) {
+    std::error_code missing;
+    if (!fs::exists(copy.path(), missing) || copy.text() == original.text) {
+      copy.discard();
+    } else if (error.mistakes().empty()) {
+      session.note("the edited copy is " + printable(copy.path().string()));
+    }
+    throw;
+  }
+}
+
+ExitCode endEdit(Session& session, const OriginalFile& original, const EditedCopy& copy,
+                 bool changed, const std::string& note) {
+  copy.discard();
+  session.note(note);
+  if (session.style().json) {
+    report::writeEditedMapping(session.out(), original.file.string(), changed);
+  }
+  return ExitCode::done;
+}
+
+ExitCode edit(Session& session, const std::string& vm) {
+  session.requireThisHost("edit");
+  const OriginalFile original = openOriginal(findMappingFile(session, vm));
+  const std::string file = printable(original.file.string());
+  const EditedCopy copy(original);
+  const auto text = edited(session, original, copy);
+  if (!text) {
+    endEdit(session, original, copy, false, "changes discarded; " + file + " is unchanged");
+    return ExitCode::badInput;
+  }
+  if (*text == original.text) {
+    return endEdit(session, original, copy, false, file + ": no changes");
+  }
+  requireUnchanged(original, copy);
+  replaceDurably(original.file, *text, original.status);
+  return endEdit(
+      session, original, copy, true,
+      "saved " + file + "; `vfpass plan " + shellArgument(vm) + "` shows what attach would change");
+}
+
+}  // namespace
+
+void addEdit(CLI::App& app, Runner& runner) {
+  auto* command = app.add_subcommand(
+      "edit", "Edit a VM's mapping in $VISUAL or $EDITOR, and check it before it is saved");
+  const auto vm = std::make_shared<std::string>();
+  command->add_option("vm", *vm, "Domain name or UUID")->type_name("VM")->required();
+  command->callback(
+      [&runner, vm] { runner = [vm](Session& session) { return edit(session, *vm); }; });
+}
+
+}  // namespace vfpass::commands
