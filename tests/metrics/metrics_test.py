@@ -74,6 +74,32 @@ def queries_of_dashboard():
     return found
 
 
+def series_of(query):
+    """The metrics of ours that a query names, each with the labels that it selects, groups or joins by."""
+    for name, selector in re.findall(r"\b((?:vfpass|sriov_vf)_\w+)(?:\{([^}]*)\})?", query):
+        yield name, set(re.findall(r"(\w+)\s*(?:=~|!~|!=|=)", selector))
+
+
+def grouping_labels(query):
+    return {label for labels in re.findall(r"\b(?:by|without|on|ignoring|group_left|group_right)\s*\(([^)]*)\)", query)
+            for label in re.split(r"[,\s]+", labels) if label}
+
+
+def documented_labels():
+    """By metric: the table of docs/metrics.md, which a unit test compares with the program."""
+    rows = re.findall(r"(?m)^\| `(\w+)` \| \S+ \| [^|]* \| ([^|]*) \|", (SOURCE / "docs/metrics.md").read_text(encoding="utf-8"))
+    return {name: set(re.findall(r"`(\w+)`", labels)) for name, labels in rows}
+
+
+def texts_with_labels():
+    """Queries, with the texts that insert labels of their results."""
+    for panel in json.loads(DASHBOARD.read_text(encoding="utf-8"))["panels"]:
+        for target in panel.get("targets", []):
+            yield target["expr"], re.findall(r"\{\{\s*(\w+)\s*\}\}", target.get("legendFormat", ""))
+    for rule in re.split(r"(?m)^ +- alert: ", RULES.read_text(encoding="utf-8"))[1:]:
+        yield re.search(r"(?m)^ +expr: (.*)$", rule)[1], re.findall(r"\$labels\.(\w+)", rule)
+
+
 def queries_of_rules():
     return re.findall(r"^ +expr: (.*)$", RULES.read_text(encoding="utf-8"), re.M)
 
@@ -163,6 +189,43 @@ class MetricsTest(unittest.TestCase):
                 text = text.replace(variable, value)
             self.assertNotIn("$", text)
             self.query(text)
+
+    def test_labels_exist(self):
+        known = documented_labels()
+        # Of Prometheus, of node_exporter, and ours of the scrape configuration.
+        foreign = {"instance", "job", "file", "vfpass"}
+        seen = set()
+        for query, inserted in texts_with_labels():
+            used = dict(series_of(query))
+            every = set().union(foreign, *(known.get(name, set()) for name in used))
+            for name, labels in used.items():
+                seen.add(name)
+                self.assertIn(name, known, query)
+                self.assertLessEqual(labels, known[name] | foreign, query)
+            self.assertLessEqual(grouping_labels(query), every, query)
+            self.assertLessEqual(set(inserted), every, query)
+        self.assertGreater(len(seen), 20)
+        self.assertLessEqual(set(re.findall(r"label_values\((\w+)", DASHBOARD.read_text(encoding="utf-8"))), set(known))
+        # The table itself, against what the program writes here.
+        for name, labels in series_of(self.file.read_text(encoding="utf-8")):
+            self.assertLessEqual(labels, known[name], name)
+
+    def test_dashboard_has_the_form_that_grafana_imports(self):
+        dashboard = json.loads(DASHBOARD.read_text(encoding="utf-8"))
+        self.assertLessEqual({"title", "uid", "schemaVersion", "panels", "templating", "time"}, set(dashboard))
+        self.assertNotIn("id", {key for key, value in dashboard.items() if value is not None})  # of another installation
+        variables = {each["name"] for each in dashboard["templating"]["list"]}
+        panels = [each for each in dashboard["panels"] if each["type"] != "row"]
+        self.assertEqual(len({each["id"] for each in dashboard["panels"]}), len(dashboard["panels"]))
+        for panel in panels:
+            self.assertEqual(panel["datasource"], {"type": "prometheus", "uid": "${datasource}"}, panel["title"])
+            place = panel["gridPos"]
+            self.assertLessEqual(place["x"] + place["w"], 24, panel["title"])
+            references = [target["refId"] for target in panel["targets"]]
+            self.assertEqual(len(set(references)), len(references), panel["title"])
+            for target in panel["targets"]:
+                used = set(re.findall(r"\$(\w+)", target["expr"])) - {"__rate_interval", "__range"}
+                self.assertLessEqual(used, variables, panel["title"])
 
     def test_every_rule_is_loaded(self):
         def rules():
