@@ -16,8 +16,8 @@ CALL = re.compile(r"(?:^ *|[$`(|;&] *|\bsudo +)vfpass((?: +[^\s|&;`#]+)+)", re.M
 NAME = re.compile(r"[a-z][a-z-]+")
 WITH_VALUE = {"--config-dir", "--state-dir", "--run-dir", "--connect", "--sysroot", "--color"}
 SHORT = {"-v", "-q", "-h"}
-# Not offered to shells, and an incomplete word in docs/performance.md, which measures the completion.
-HIDDEN = {"complete", "attac"}
+# Not offered to shells.
+HIDDEN = {"complete"}
 
 
 @functools.lru_cache(maxsize=None)
