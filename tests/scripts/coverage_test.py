@@ -1,4 +1,4 @@
-"""docs/coverage.md: the commands, options, keys and checks that it names exist."""
+"""bench/coverage.md: the commands, options, keys and checks that it names exist."""
 
 import json
 import re
@@ -13,7 +13,7 @@ FOREIGN = {"ibping", "mstconfig"}
 
 def rows():
     """(line number, state, text of the last column) for each row of a table of steps."""
-    text = (ROOT / "docs/coverage.md").read_text(encoding="utf-8")
+    text = (ROOT / "bench/coverage.md").read_text(encoding="utf-8")
     for number, line in enumerate(text.splitlines(), 1):
         cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
         if len(cells) == 3 and cells[0] != "step" and not set(cells[0]) <= {"-"}:
@@ -74,9 +74,9 @@ class Coverage(unittest.TestCase):
                     self.assertTrue(self.known(word), f"line {number}: {word}")
 
     def test_files_of_links_exist(self):
-        text = (ROOT / "docs/coverage.md").read_text(encoding="utf-8")
+        text = (ROOT / "bench/coverage.md").read_text(encoding="utf-8")
         for target in re.findall(r"\]\(([^)#:]+)", text):
-            self.assertTrue((ROOT / "docs" / target).exists(), target)
+            self.assertTrue((ROOT / "bench" / target).exists(), target)
 
 
 if __name__ == "__main__":

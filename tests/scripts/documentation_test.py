@@ -8,7 +8,7 @@ from loaded import CHECKOUT
 
 DOCS = CHECKOUT / "docs"
 README, INDEX = CHECKOUT / "README.md", DOCS / "README.md"
-PAGES = [README, CHECKOUT / "CONTRIBUTING.md", CHECKOUT / "lab/README.md", CHECKOUT / "bench/README.md", *sorted(DOCS.rglob("*.md"))]
+PAGES = [README, CHECKOUT / "CONTRIBUTING.md", CHECKOUT / "lab/README.md", CHECKOUT / "bench/README.md", CHECKOUT / "bench/coverage.md", *sorted(DOCS.rglob("*.md"))]
 CODE = re.compile(r"^(?: {4,}|\t)[^\n]*$|^```.*?^```|`(?:[^`\n]|\n(?!\n))*`|<!--.*?-->", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 LITERAL = r'"(?:[^"\\\n]|\\.)*"'

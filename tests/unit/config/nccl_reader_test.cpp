@@ -165,7 +165,7 @@ TEST(NcclReader, SchemaNamesOnlyNcclVariables) {
     EXPECT_THAT(name, testing::MatchesRegex("NCCL_[A-Z0-9_]+"));
     EXPECT_EQ(value, json({{"$ref", "#/definitions/nccl-value"}})) << name;
   }
-  // Those that a cloud's published job sets (docs/coverage.md).
+  // Those that a cloud's published job sets (bench/coverage.md).
   for (const char* name :
        {"NCCL_CROSS_NIC", "NCCL_SOCKET_NTHREADS", "NCCL_DEBUG", "NCCL_CUMEM_ENABLE",
         "NCCL_IB_SPLIT_DATA_ON_QPS", "NCCL_IB_QPS_PER_CONNECTION", "NCCL_IB_GID_INDEX",
