@@ -39,7 +39,8 @@ constexpr std::array examples{
              "attach train0 --plan train0.plan              # if the plan is still the same\n"},
     Examples{"detach",
              "detach train0\n"
-             "detach train0 --timeout 60                    # a guest that is slow to release\n"},
+             "detach train0 --timeout 60                    # a guest that is slow to release\n"
+             "detach train0 --keep                          # the VM keeps its devices\n"},
     Examples{"status",
              "status\n"
              "status train0 --json\n"},
