@@ -1,0 +1,183 @@
+// A device whose element is the domain's own: taken over in place, left in place.
+#include "vfpass/domain/host_elements.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "fake/seal_key.hpp"
+#include "support.hpp"
+#include "vfpass/domain/read_domain_facts.hpp"
+
+namespace vfpass::domain {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+const Templates& skeletons() { return builtInTemplates(); }
+
+// For the <hostdev> of q35.xml.
+Lease adoptedLease(const std::string& xml) {
+  const auto elements = hostElements(xml);
+  Lease lease;
+  lease.domain = caseUuid();
+  lease.domainName = "train0";
+  lease.entry = "rail0";
+  lease.device = elements.at(0).device;
+  lease.pf = {0, 0x5e, 0, 1};
+  lease.managed = elements.at(0).managed;
+  lease.guest.address = *elements.at(0).guestAddress;
+  lease.adoptedElement = elements.at(0).text;
+  return lease;
+}
+
+std::string withAdopted(const std::string& xml) {
+  return withLeases(xml, {adoptedLease(xml)}, skeletons(), fake::sealKey());
+}
+
+TEST(HostElements, AreThoseOfOthersByteForByte) {
+  const auto xml = readCase("q35.xml");
+  const auto elements = hostElements(withLeases(xml, sampleLeases(xml), skeletons(), {}));
+  ASSERT_EQ(elements.size(), 1U);
+  EXPECT_TRUE(elements[0].managed);
+  EXPECT_FALSE(elements[0].interface);
+  EXPECT_EQ(toString(*elements[0].guestAddress), "0000:00:03.0");
+  EXPECT_NE(xml.find(elements[0].text), std::string::npos);
+  EXPECT_TRUE(elements[0].text.starts_with("<hostdev mode="));
+  EXPECT_TRUE(elements[0].text.ends_with("</hostdev>"));
+}
+
+TEST(HostElements, HaveMacAndVlanOfAnInterface) {
+  const auto xml = replaced(readCase("q35.xml"), "<memballoon model='none'/>",
+                            "<interface type='hostdev' managed='yes'>"
+                            "<mac address='52:54:00:00:00:07'/>"
+                            "<source><address type='pci' domain='0' bus='0x5e' slot='0x01' "
+                            "function='0x2'/></source><vlan><tag id='42'/></vlan>"
+                            "<teaming type='transient' persistent='ua-net0'/></interface>");
+  const auto element = hostElements(xml).at(1);
+  EXPECT_TRUE(element.interface);
+  EXPECT_EQ(toString(*element.mac), "52:54:00:00:00:07");
+  EXPECT_EQ(element.vlan, 42);
+  EXPECT_EQ(element.partner, "ua-net0");
+  EXPECT_FALSE(element.guestAddress);
+}
+
+TEST(Adopted, ElementStaysAndOnlyMetadataIsAdded) {
+  const auto xml = readCase("q35.xml");
+  const auto with = withAdopted(xml);
+  EXPECT_TRUE(carriesLeases(with, {adoptedLease(xml)}, fake::sealKey()));
+  EXPECT_EQ(withLeases(with, {}, skeletons(), fake::sealKey()), xml);
+  EXPECT_EQ(with.find(aliasPrefix), std::string::npos);
+  const auto metadata = with.find("<metadata>");
+  const auto end = with.find("</metadata>") + std::string("</metadata>").size();
+  EXPECT_EQ(with.substr(0, with.rfind('\n', metadata)) + with.substr(end), xml);
+}
+
+TEST(Adopted, LeaseIsReadBackWithItsElement) {
+  const auto xml = readCase("q35.xml");
+  const auto parsed = parseDomain(withAdopted(xml));
+  EXPECT_THAT(parsed.leases, ElementsAre(adoptedLease(xml)));
+  EXPECT_TRUE(isSealed(parsed, fake::sealKey()));
+}
+
+// As libvirt writes it for the hook and for a running domain.
+TEST(Adopted, ToleratesWhatLibvirtAddsAtTheStart) {
+  const auto xml = readCase("q35.xml");
+  const auto live =
+      replaced(withAdopted(xml), "<hostdev mode='subsystem' type='pci' managed='yes'>",
+               "<hostdev mode='subsystem' type='pci' managed='yes'>\n"
+               "      <driver name='vfio'/>\n      <alias name='hostdev0'/>");
+  EXPECT_THAT(elementDifferences(live, {adoptedLease(xml)}), IsEmpty());
+  EXPECT_THAT(entriesWithDevice(live, {adoptedLease(xml)}), ElementsAre("rail0"));
+  EXPECT_EQ(aliasOfDevice(live, adoptedLease(xml)), "hostdev0");
+}
+
+TEST(Adopted, ChangesOfOthersAreFoundAndTakenBackByAttach) {
+  const auto xml = readCase("q35.xml");
+  const auto with = withAdopted(xml);
+  const auto changed = replaced(with, "type='pci' managed='yes'", "type='pci' managed='no'");
+  EXPECT_THAT(elementDifferences(changed, {adoptedLease(xml)}),
+              ElementsAre(HasSubstr("managed='no', the lease records managed='yes'")));
+  EXPECT_EQ(withLeases(changed, {adoptedLease(xml)}, skeletons(), fake::sealKey()), with);
+  // detach leaves what somebody has changed
+  EXPECT_EQ(withLeases(changed, {}, skeletons(), fake::sealKey()),
+            replaced(xml, "type='pci' managed='yes'", "type='pci' managed='no'"));
+}
+
+TEST(Adopted, MissingAndRepeatedElementsAreDifferences) {
+  const auto xml = readCase("q35.xml");
+  const Lease lease = adoptedLease(xml);
+  EXPECT_THAT(elementDifferences(replaced(xml, lease.adoptedElement, ""), {lease}),
+              ElementsAre(HasSubstr("has no element for host device 0000:5e:00.0")));
+  EXPECT_THAT(elementDifferences(
+                  replaced(xml, lease.adoptedElement, lease.adoptedElement + lease.adoptedElement),
+                  {lease}),
+              ElementsAre(HasSubstr("more than once")));
+}
+
+TEST(Adopted, HostileElementInMetadataIsRefused) {
+  const auto xml = readCase("q35.xml");
+  for (const std::string text : {"<hostdev>", "<a/><b/>", "no element", "<!DOCTYPE a><a/>"}) {
+    Lease lease = adoptedLease(xml);
+    lease.adoptedElement = text;
+    auto with = withAdopted(xml);
+    const auto parsed = parseDomain(replaced(
+        xml, "</uuid>", "</uuid><metadata>" + [&] {
+          auto m = metadataXml({lease}, fake::sealKey());
+          return replaced(m, "<domain ", "<domain xmlns='" + std::string(metadataNamespace) + "' ");
+        }() + "</metadata>"));
+    EXPECT_THAT(parsed.metadataProblem, HasSubstr("not one XML element")) << text;
+  }
+}
+
+TEST(Adopted, DeviceHasItsEntrysNameInTheGuest) {
+  const auto machine = readGuestMachine(withAdopted(readCase("q35.xml")));
+  ASSERT_EQ(machine.passed.size(), 1U);
+  EXPECT_EQ(machine.passed[0].name, "rail0");
+  EXPECT_EQ(readGuestMachine(readCase("q35.xml")).passed[0].name, "");
+}
+
+TEST(Manager, IsKnownByItsNamespace) {
+  const auto xml = readCase("q35.xml");
+  EXPECT_EQ(managerOf(xml), "");
+  EXPECT_EQ(managerOf(withAdopted(xml)), "");
+  const auto nova = replaced(xml, "</uuid>",
+                             "</uuid><metadata><nova:instance xmlns:nova='http://openstack.org/"
+                             "xmlns/libvirt/nova/1.1'><nova:name>a</nova:name></nova:instance>"
+                             "</metadata>");
+  EXPECT_EQ(managerOf(nova), "OpenStack Nova");
+}
+
+class KeptDevicesOf : public testing::TestWithParam<const char*> {};
+
+TEST_P(KeptDevicesOf, ArePlainElementsAtTheirPlaces) {
+  const auto xml = readCase(GetParam());
+  const auto leases = sampleLeases(xml);
+  const auto with = withLeases(xml, leases, skeletons(), fake::sealKey());
+  const auto kept = withDevicesKept(with, leases);
+  EXPECT_TRUE(carriesLeases(kept, {}, fake::sealKey()));
+  EXPECT_FALSE(mayBeManaged(kept));
+  EXPECT_EQ(parseDomain(kept).claims.size(), parseDomain(with).claims.size());
+  for (const HostElement& element : hostElements(kept)) {
+    EXPECT_TRUE(element.managed || hostElements(xml).size() == hostElements(kept).size());
+  }
+  // The inverse, after which detach restores the XML from before.
+  const auto back = withLeases(kept, leases, skeletons(), fake::sealKey());
+  EXPECT_TRUE(carriesLeases(back, leases, fake::sealKey()));
+  EXPECT_EQ(parseDomain(withLeases(back, {}, skeletons(), fake::sealKey())).claims,
+            parseDomain(xml).claims);
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, KeptDevicesOf,
+                         testing::Values("q35.xml", "foreign-metadata.xml", "i440fx.xml",
+                                         "one-line.xml", "odd-formatting.xml",
+                                         "libvirt-before.xml"));
+
+TEST(KeptDevices, LeaveAnAdoptedElementAsItIs) {
+  const auto xml = readCase("q35.xml");
+  EXPECT_EQ(withDevicesKept(withAdopted(xml), {adoptedLease(xml)}), xml);
+}
+
+}  // namespace
+}  // namespace vfpass::domain

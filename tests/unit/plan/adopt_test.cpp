@@ -1,0 +1,275 @@
+// Entries with `adopt: true`: what is taken over, what is refused, and the way out.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "fake/fake_kernel.hpp"
+#include "vfpass/plan/plan_attach.hpp"
+#include "vfpass/plan/plan_detach.hpp"
+
+namespace vfpass::plan {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class AdoptTest : public testing::Test {
+ protected:
+  AdoptTest() {
+    kernel.addPf("0000:01:00.0", "ens1f0np0", 8, 4);
+    input.domain = *parseUuid("0f5e9a3c-1111-4222-8333-944455566677");
+    input.domainName = "train0";
+    input.mapping.vm = "train0";
+    input.mapping.topology = "flat";
+    input.generation = 7;
+    input.bootId = "boot";
+    MappedVf entry;
+    entry.name = "rail0";
+    entry.pf.netdev = "ens1f0np0";
+    entry.index = 2;
+    entry.adopt = true;
+    entry.required = {Attribute::mac};
+    entry.place = {"train0.yaml", 4, 5};
+    input.mapping.vfs = {entry};
+    vf().settings.mac = parseMacAddress("52:54:00:00:00:02");
+    vf().settings.vlan = Vlan{42, 0, VlanProtocol::dot1q};
+    element.device = vf().address;
+    element.managed = true;
+    element.guestAddress = PciAddress{0, 6, 0, 0};
+    element.text = "<hostdev/>";
+    input.elements = {element};
+    domain = {input.domain, "train0", false, true, {{element.device, "", {}}}, {}, {}};
+    input.domains = {domain};
+  }
+
+  VirtualFunction& vf() { return kernel.pfs.at(*parsePciAddress("0000:01:00.0")).vfs[2]; }
+
+  void run() {
+    input.active = true;
+    input.scope.live = true;
+    input.liveElements = input.elements;
+    input.domains[0].active = true;
+    vf().driver = "vfio-pci";
+    kernel.holders = {
+        {HolderKind::vfio, vf().address, "QEMU has it open", "stop it", input.domain}};
+  }
+
+  AttachDecision decide() {
+    input.inventory = kernel.inventory();
+    std::erase_if(input.inventory.holders,
+                  [](const Holder& holder) { return holder.description != "QEMU has it open"; });
+    input.inventory.holders.insert(input.inventory.holders.end(), kernel.holders.begin(),
+                                   kernel.holders.end());
+    return planAttach(input);
+  }
+
+  Objection objection() {
+    const auto decision = decide();
+    EXPECT_EQ(decision.objections.size(), 1U);
+    EXPECT_THAT(decision.plan.steps, IsEmpty());
+    return decision.objections.empty() ? Objection{} : decision.objections[0];
+  }
+
+  template <typename Kind>
+  static std::size_t count(const Plan& plan) {
+    std::size_t found = 0;
+    for (const Step& step : plan.steps) {
+      found += std::holds_alternative<Kind>(step.action) ? 1 : 0;
+    }
+    return found;
+  }
+
+  fake::FakeKernel kernel;
+  AttachInput input;
+  HostElement element;
+  DomainSummary domain;
+};
+
+TEST_F(AdoptTest, LeaseHasWhatElementAndVfHave) {
+  const auto decision = decide();
+  ASSERT_THAT(decision.objections, IsEmpty());
+  const Lease& lease = decision.leases.at(0);
+  EXPECT_EQ(lease.adoptedElement, "<hostdev/>");
+  EXPECT_TRUE(lease.managed);
+  EXPECT_EQ(lease.guest.address, *element.guestAddress);
+  EXPECT_FALSE(lease.guest.port);
+  EXPECT_EQ(vfOf(lease).settings.mac, vf().settings.mac);
+  EXPECT_EQ(vfOf(lease).settings.vlan, vf().settings.vlan);
+  EXPECT_EQ(lease.original.settings.mac, vf().settings.mac);
+  EXPECT_EQ(count<ConfigureVfs>(decision.plan), 0U);
+  EXPECT_EQ(count<BindDriver>(decision.plan), 0U) << "libvirt binds it";
+  EXPECT_EQ(count<EditDomain>(decision.plan), 1U);
+}
+
+TEST_F(AdoptTest, UnmanagedDeviceIsBoundForTheNextStart) {
+  input.elements[0].managed = false;
+  EXPECT_EQ(count<BindDriver>(decide().plan), 1U);
+}
+
+TEST_F(AdoptTest, MappingMayChangeSettingsOfAStoppedGuest) {
+  input.mapping.vfs[0].settings.vlan = Vlan{100, 0, VlanProtocol::dot1q};
+  const auto decision = decide();
+  EXPECT_EQ(count<ConfigureVfs>(decision.plan), 1U);
+  EXPECT_EQ(decision.leases.at(0).original.settings.vlan->id, 42);
+}
+
+TEST_F(AdoptTest, RunningGuestGetsMetadataAndALeaseOnly) {
+  run();
+  input.elements[0].managed = false;
+  input.liveElements = input.elements;
+  const auto decision = decide();
+  ASSERT_THAT(decision.objections, IsEmpty());
+  EXPECT_EQ(decision.leases.at(0).state, LeaseState::running);
+  EXPECT_EQ(decision.plan.steps.size(), 3U);
+  EXPECT_EQ(count<RecordLease>(decision.plan), 1U);
+  EXPECT_EQ(count<EditDomain>(decision.plan), 1U);
+  EXPECT_EQ(count<EditLiveMetadata>(decision.plan), 1U);
+}
+
+TEST_F(AdoptTest, RunningGuestsSettingsAreNotChanged) {
+  run();
+  input.mapping.vfs[0].settings.vlan = Vlan{100, 0, VlanProtocol::dot1q};
+  EXPECT_THAT(objection().message, HasSubstr("taking a device over changes nothing in it"));
+}
+
+TEST_F(AdoptTest, HolderOfAnotherDomainIsAnObjection) {
+  run();
+  kernel.holders[0].domain = parseUuid("ffffffff-1111-4222-8333-944455566677");
+  EXPECT_THAT(objection().message, HasSubstr("QEMU has it open"));
+}
+
+TEST_F(AdoptTest, SecondAttachHasNothingToDo) {
+  run();
+  input.leases = decide().leases;
+  input.plugged = {"rail0"};
+  input.liveLeases = input.leases;
+  input.xmlCurrent = true;
+  const auto again = decide();
+  EXPECT_THAT(again.objections, IsEmpty());
+  EXPECT_THAT(again.plan.steps, IsEmpty());
+}
+
+TEST_F(AdoptTest, WithoutTheWordTheRemedyNamesIt) {
+  input.mapping.vfs[0].adopt = false;
+  const auto found = objection();
+  EXPECT_THAT(found.message, HasSubstr("that vfpass did not create"));
+  EXPECT_THAT(found.remedy, HasSubstr("`adopt: true`"));
+  EXPECT_THAT(found.remedy, HasSubstr("`vfpass import train0`"));
+}
+
+TEST_F(AdoptTest, RefusesWhatTheDomainDoesNotHave) {
+  input.elements.clear();
+  input.domains[0].claims.clear();
+  EXPECT_THAT(objection().message, HasSubstr("has no <hostdev>"));
+}
+
+TEST_F(AdoptTest, RefusesADeviceThatTheDomainClaimsTwice) {
+  input.elements.push_back(element);
+  EXPECT_THAT(objection().message, HasSubstr("more than once"));
+}
+
+TEST_F(AdoptTest, RefusesADeviceThatAnotherDomainClaims) {
+  DomainSummary other = domain;
+  other.uuid = *parseUuid("ffffffff-1111-4222-8333-944455566677");
+  other.name = "other";
+  input.domains.push_back(other);
+  EXPECT_THAT(objection().message, HasSubstr("is claimed by domain other"));
+}
+
+TEST_F(AdoptTest, RefusesADomainThatAnotherProgramManages) {
+  input.manager = "OpenStack Nova";
+  EXPECT_THAT(objection().message, HasSubstr("is managed by OpenStack Nova"));
+}
+
+TEST_F(AdoptTest, RefusesADeviceOfAPool) {
+  input.pools = {{"pool", {element.device}, {}}};
+  EXPECT_THAT(objection().message, HasSubstr("chooses a device at each start"));
+}
+
+TEST_F(AdoptTest, RefusesADeviceThatOnlyOneConfigurationHas) {
+  run();
+  input.liveElements.clear();
+  kernel.holders.clear();
+  EXPECT_THAT(objection().message, HasSubstr("but the running guest does not"));
+  input.liveElements = input.elements;
+  input.elements.clear();
+  EXPECT_THAT(objection().message, HasSubstr("its persistent configuration does not"));
+}
+
+TEST_F(AdoptTest, RefusesOneOfTwoConfigurations) {
+  run();
+  input.scope.config = false;
+  EXPECT_THAT(objection().remedy, HasSubstr("omit --config and --live"));
+}
+
+TEST_F(AdoptTest, TrustedVfNeedsAWord) {
+  vf().settings.trust = true;
+  EXPECT_THAT(objection().message, HasSubstr("is trusted"));
+  input.mapping.allow = {Allowance::trust};
+  EXPECT_THAT(decide().objections, IsEmpty());
+}
+
+TEST_F(AdoptTest, InterfaceKeepsItsMac) {
+  input.elements[0].interface = true;
+  input.elements[0].mac = parseMacAddress("52:54:00:00:00:09");
+  EXPECT_EQ(vfOf(decide().leases.at(0)).settings.mac, input.elements[0].mac);
+  input.mapping.vfs[0].macAutomatic = false;
+  input.mapping.vfs[0].settings.mac = parseMacAddress("52:54:00:00:00:0a");
+  EXPECT_THAT(objection().message, HasSubstr("52:54:00:00:00:09"));
+}
+
+TEST_F(AdoptTest, VfWithoutAMacKeepsIt) {
+  vf().settings.mac = MacAddress{};
+  const auto decision = decide();
+  ASSERT_THAT(decision.objections, IsEmpty());
+  EXPECT_TRUE(keepsMac(decision.leases.at(0)));
+}
+
+TEST_F(AdoptTest, MirrorIsRefusedOnceADeviceIsTakenOver) {
+  input.leases = decide().leases;
+  input.mapping.topology = "mirror";
+  input.machine = GuestMachine{};
+  EXPECT_THAT(objection().message, HasSubstr("would move rail0"));
+}
+
+class LeaveTest : public AdoptTest {
+ protected:
+  DetachInput detachInput() {
+    DetachInput detach;
+    detach.domain = input.domain;
+    detach.domainName = "train0";
+    detach.scope = input.scope;
+    detach.leases = decide().leases;
+    detach.inventory = input.inventory;
+    detach.xmlIsOurs = true;
+    if (input.active) {
+      detach.plugged = {"rail0"};
+      detach.liveLeases = detach.leases;
+    }
+    return detach;
+  }
+};
+
+TEST_F(LeaveTest, RunningGuestKeepsWhatWasTakenOver) {
+  run();
+  const Plan plan = planDetach(detachInput());
+  EXPECT_EQ(plan.steps.size(), 3U);
+  EXPECT_EQ(count<EditLiveMetadata>(plan), 1U);
+  EXPECT_EQ(count<EditDomain>(plan), 1U);
+  EXPECT_EQ(count<DropLease>(plan), 1U);
+}
+
+TEST_F(LeaveTest, KeepLeavesEverythingAndSetsWhatTheNextStartNeeds) {
+  DetachInput detach = detachInput();
+  detach.keep = true;
+  detach.inventory.pfs.at(0).vfs[2].settings.vlan = Vlan{};
+  detach.inventory.pfs.at(0).vfs[2].settings.mac = MacAddress{};
+  const Plan plan = planDetach(detach);
+  EXPECT_EQ(plan.steps.size(), 3U);
+  const auto& configure = std::get<ConfigureVfs>(plan.steps.at(0).action);
+  EXPECT_EQ(configure.vfs.at(0).settings.vlan->id, 42);
+  EXPECT_EQ(std::get<EditDomain>(plan.steps.at(1).action).kept.size(), 1U);
+  EXPECT_EQ(count<DropLease>(plan), 1U);
+}
+
+}  // namespace
+}  // namespace vfpass::plan
