@@ -1,6 +1,7 @@
 #include "host_topology.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
@@ -17,6 +18,50 @@ report::TopologyReport topologyReport(Session& session, bool withModels) {
   }
   report.leases = leasesOfTree(session);
   return report;
+}
+
+namespace {
+
+std::string firstLine(const std::optional<std::string>& text) {
+  return text ? text->substr(0, text->find('\n')) : "";
+}
+
+// The drivers of the NICs with the version of those that have one (OFED's), and their firmware.
+std::vector<std::string> nicVersions(const host::Root& root, const Topology& topology) {
+  std::set<std::string> drivers;
+  std::set<std::string> firmware;
+  for (const Device& function : topology.functions) {
+    if (function.rdma.empty() || function.driver.empty()) {
+      continue;
+    }
+    const auto version = firstLine(root.readText("sys/module/" + function.driver + "/version"));
+    drivers.insert(function.driver + (version.empty() ? "" : " " + version));
+    firmware.insert(function.rdma.front().firmware);
+  }
+  firmware.erase("");
+  std::vector<std::string> parts(drivers.begin(), drivers.end());
+  if (!firmware.empty()) {
+    parts.push_back("firmware " + join({firmware.begin(), firmware.end()}, " and "));
+  }
+  return parts;
+}
+
+}  // namespace
+
+std::string originOf(Session& session, const Topology& topology) {
+  const host::Root root = session.root();
+  std::vector<std::string> parts;
+  const std::string name = firstLine(root.readText("proc/sys/kernel/hostname"));
+  parts.push_back(name.empty() ? "a captured tree" : "host " + name);
+  parts.emplace_back("vfpass " VFPASS_VERSION);
+  const std::string release = firstLine(root.readText("proc/sys/kernel/osrelease"));
+  if (!release.empty()) {
+    parts.push_back("Linux " + release);
+  }
+  for (auto& part : nicVersions(root, topology)) {
+    parts.push_back(std::move(part));
+  }
+  return printable(join(parts, ", "));
 }
 
 std::vector<Lease> leasesOfTree(Session& session) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "command_session.hpp"
@@ -10,6 +11,10 @@ namespace vfpass::commands {
 
 /// The host's topology and its leases; for a captured tree those of an explicit --state-dir only.
 report::TopologyReport topologyReport(Session& session, bool withModels);
+
+/// Of which host and with which versions a page was made, in words: `host gpu01, vfpass 0.1.0,
+/// Linux 6.12.0, mlx5_core, firmware 28.39.1002`.
+std::string originOf(Session& session, const Topology& topology);
 
 /// The leases of the same tree.
 std::vector<Lease> leasesOfTree(Session& session);

@@ -80,7 +80,7 @@ void writeMatrix(std::ostream& out, const Shown& shown, const report::Style& sty
                             topology::guestMatrix(shown.machine, shown.host.topology), style);
 }
 
-void writeHtml(const Shown& shown, const std::string& file) {
+void writeHtml(Session& session, const Shown& shown, const std::string& file) {
   std::ostringstream svg;
   std::ostringstream words;
   std::ostringstream page;
@@ -88,7 +88,7 @@ void writeHtml(const Shown& shown, const std::string& file) {
   writeMatrix(words, shown, {});
   report::writeTopologyHtml(
       page, shown.hasGuest() ? "vfpass topo: host and guest " + shown.vm : "vfpass topo: host",
-      svg.str(), words.str());
+      svg.str(), words.str(), originOf(session, shown.host.topology));
   writeOutputFile(file, page.str());
 }
 
@@ -106,7 +106,7 @@ ExitCode show(Session& session, const TopoOptions& options) {
     addGuest(session, options.vm, shown);
   }
   if (!options.html.empty()) {
-    writeHtml(shown, options.html);
+    writeHtml(session, shown, options.html);
     return ExitCode::done;
   }
   if (format == "nccl") {

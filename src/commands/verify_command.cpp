@@ -152,8 +152,8 @@ ExitCode exitCodeOf(const VerifyReport& report) {
 }
 
 // Without the guest if its devices cannot be found.
-std::string pictureOf(Session& session, const VerifyReport& report) {
-  const auto host = topologyReport(session, true);
+std::string pictureOf(Session& session, const VerifyReport& report,
+                      const report::TopologyReport& host) {
   std::ostringstream svg;
   try {
     const auto machine = guestMachineOf(session, toString(report.domain), host.leases);
@@ -175,8 +175,10 @@ void writeHtml(Session& session, const VerifyReport& report, const std::string& 
       history.push_back(past);
     }
   }
+  const auto host = topologyReport(session, true);
   std::ostringstream page;
-  report::writeVerifyHtml(page, report, pictureOf(session, report), history);
+  report::writeVerifyHtml(page, report, pictureOf(session, report, host), history,
+                          originOf(session, host.topology));
   writeOutputFile(file, page.str());
 }
 

@@ -62,7 +62,13 @@ th{color:var(--soft);font-weight:600;white-space:nowrap}td{overflow-wrap:anywher
 .bar{position:relative;min-width:9rem;height:.8rem;margin-top:.3rem;background:var(--box);border:1px solid var(--line);
 border-radius:.2rem}
 .bar span{position:absolute;inset:0 auto 0 0;background:var(--bar);border-radius:.15rem}
+.good span{background:var(--good)}.weak span{background:var(--warn)}.bad span{background:var(--bad)}
+summary{cursor:pointer;color:var(--soft);margin:.6rem 0}
 svg{max-width:100%;height:auto}figure{margin:0}figcaption{color:var(--soft);font-size:.9rem}
+@media screen and (max-width:40rem){thead{display:none}tr{display:block;padding:.4rem 0;border-bottom:1px solid var(--line)}
+td{display:grid;grid-template-columns:7.5rem 1fr;border:0;padding:.1rem 0}td:empty{display:none}
+td::before{content:attr(data-heading);color:var(--soft);font-weight:400}
+.number{text-align:left}td .bar{grid-column:2;min-width:0}}
 @media print{main{max-width:none;padding:0}h2{break-after:avoid}tr{break-inside:avoid}}
 </style>
 )";
@@ -123,11 +129,22 @@ HtmlTable::HtmlTable(pugi::xml_node parent, const std::vector<std::string>& head
   auto row = table.append_child("thead").append_child("tr");
   for (const auto& heading : headings) {
     const bool numbers = heading.starts_with('>');
-    appendAttribute(appendElement(row, "th", std::string_view(heading).substr(numbers ? 1 : 0),
-                                  numbers ? "number" : ""),
-                    "scope", "col");
+    headings_.push_back(heading.substr(numbers ? 1 : 0));
+    appendAttribute(appendElement(row, "th", headings_.back(), numbers ? "number" : ""), "scope",
+                    "col");
   }
   body_ = table.append_child("tbody");
+}
+
+HtmlTable::~HtmlTable() {
+  for (pugi::xml_node row : body_.children()) {
+    auto heading = headings_.begin();
+    for (pugi::xml_node cell : row.children()) {
+      if (heading != headings_.end()) {
+        appendAttribute(cell, "data-heading", *heading++);
+      }
+    }
+  }
 }
 
 pugi::xml_node HtmlTable::addRow() { return body_.append_child("tr"); }

@@ -49,11 +49,16 @@ pugi::xml_node appendElement(pugi::xml_node parent, const char* name, std::strin
 class HtmlTable {
  public:
   HtmlTable(pugi::xml_node parent, const std::vector<std::string>& headings);
+  /// Names the heading in each cell: on a narrow screen a row is a list.
+  ~HtmlTable();
+  HtmlTable(const HtmlTable&) = delete;
+  HtmlTable& operator=(const HtmlTable&) = delete;
 
   /// Returns the row; its cells are added with appendElement(row, "td", ...).
   pugi::xml_node addRow();
 
  private:
+  std::vector<std::string> headings_;
   pugi::xml_node body_;
 };
 

@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdint>
 #include <ostream>
 
 #include "markup.hpp"
@@ -16,6 +18,12 @@ void addTerm(pugi::xml_node list, const char* term, const std::string& text) {
   if (!text.empty()) {
     appendElement(list, "dt", term);
     appendElement(list, "dd", text);
+  }
+}
+
+void addOrigin(HtmlPage& page, const std::string& origin) {
+  if (!origin.empty()) {
+    appendElement(page.content(), "p", origin, "facts");
   }
 }
 
@@ -40,10 +48,16 @@ void addVerdict(HtmlPage& page, const VerifyReport& report) {
   addTerm(list, "remedy", broken->remedy);
 }
 
-void addFindings(HtmlPage& page, const VerifyReport& report) {
-  HtmlTable table(page.addSection("Checks"),
-                  {"Check", "Entry", "Observed by", "Result", "Found", "Remedy"});
-  for (const Finding& each : report.findings) {
+bool isQuiet(const Finding& finding) {
+  return finding.outcome == Outcome::passed || finding.outcome == Outcome::waived;
+}
+
+void addFindingTable(pugi::xml_node parent, const std::vector<Finding>& findings, bool quiet) {
+  HtmlTable table(parent, {"Check", "Entry", "Observed by", "Result", "Found", "Remedy"});
+  for (const Finding& each : findings) {
+    if (isQuiet(each) != quiet) {
+      continue;
+    }
     auto row = table.addRow();
     appendElement(row, "td", each.key, "key");
     appendElement(row, "td", textOrNothing(each.subject));
@@ -54,15 +68,56 @@ void addFindings(HtmlPage& page, const VerifyReport& report) {
   }
 }
 
+// Checks without a problem are a click away, below those with one.
+void addFindings(HtmlPage& page, const VerifyReport& report) {
+  auto section = page.addSection("Checks");
+  const auto quiet = static_cast<std::size_t>(std::ranges::count_if(report.findings, isQuiet));
+  if (quiet < report.findings.size()) {
+    addFindingTable(section, report.findings, false);
+  }
+  if (quiet > 0) {
+    auto folded = section.append_child("details");
+    appendElement(folded, "summary", counted(quiet, "check") + " passed or waived");
+    addFindingTable(folded, report.findings, true);
+  }
+}
+
+// `64 KiB`, `100 B`.
+std::string bytesText(std::uint64_t bytes) {
+  constexpr std::array units{"B", "KiB", "MiB", "GiB"};
+  std::size_t unit = 0;
+  for (; unit + 1 < units.size() && bytes >= 1024 && bytes % 1024 == 0; ++unit) {
+    bytes /= 1024;
+  }
+  return std::to_string(bytes) + " " + units[unit];
+}
+
+// With three significant digits below 1, where one decimal would be 0.0.
+std::string bandwidthText(double gigabitsPerSecond) {
+  const int decimals = gigabitsPerSecond >= 1 ? 1 : gigabitsPerSecond >= 0.01 ? 3 : 6;
+  return rounded(gigabitsPerSecond, decimals) + " Gb/s";
+}
+
+std::string microsecondsText(double microseconds) { return rounded(microseconds, 1) + " \u00b5s"; }
+
 void appendNumber(pugi::xml_node row, const std::string& text) {
   appendElement(row, "td", text, "number");
+}
+
+// From this share on, `verify` is content with a bandwidth beside its baseline; half of it is a
+// slow link or a wrong path.
+constexpr double goodShare = 0.9;
+constexpr double badShare = 0.5;
+
+const char* barClass(double share) {
+  return share >= goodShare ? "bar good" : share >= badShare ? "bar weak" : "bar bad";
 }
 
 // A bar of this share, and the share in words.
 void appendShare(pugi::xml_node row, double share) {
   const double shown = std::isfinite(share) ? std::clamp(share, 0.0, 1.0) * 100 : 0;
   auto cell = appendElement(row, "td", rounded(share * 100, 0) + " %");
-  auto bar = appendElement(cell, "div", "", "bar");
+  auto bar = appendElement(cell, "div", "", barClass(share));
   appendAttribute(bar, "aria-hidden", "true");
   appendAttribute(bar.append_child("span"), "style", "width:" + rounded(shown, 1) + "%");
 }
@@ -86,8 +141,8 @@ void addBandwidths(HtmlPage& page, const VerifyReport& report) {
         section, "p",
         "Measured with up to " + std::to_string(report.concurrentVfs) + " VFs at the same time.");
   }
-  HtmlTable table(
-      section, {"Entry", "Operation", "Memory", ">Message", "By", ">Gbit/s", ">Limit", "Of limit"});
+  HtmlTable table(section, {"Entry", "Operation", "Memory", ">Message", "By", ">Bandwidth",
+                            ">Limit", "Of limit"});
   for (const Figure& each : figures) {
     if (!isShown(each)) {
       continue;
@@ -96,12 +151,12 @@ void addBandwidths(HtmlPage& page, const VerifyReport& report) {
     appendElement(row, "td", textOrNothing(each.subject));
     appendElement(row, "td", operationOf(each));
     appendElement(row, "td", memoryOf(each));
-    appendNumber(row, std::to_string(each.messageBytes));
+    appendNumber(row, bytesText(each.messageBytes));
     appendElement(row, "td", each.source);
-    appendNumber(row, rounded(each.gigabitsPerSecond, 1));
+    appendNumber(row, bandwidthText(each.gigabitsPerSecond));
     // Beside the limit of its port and PCI Express link.
     if (each.limit && *each.limit > 0) {
-      appendNumber(row, rounded(*each.limit, 1));
+      appendNumber(row, bandwidthText(*each.limit));
       if (showsWrongLimit(each.gigabitsPerSecond, *each.limit)) {
         appendElement(row, "td", "wrong limit");
       } else {
@@ -116,12 +171,12 @@ void addBandwidths(HtmlPage& page, const VerifyReport& report) {
 
 void addAllPairs(HtmlPage& page, const AllPairs& all) {
   HtmlTable table(page.addSection("All pairs at the same time, " + all.memory + " memory"),
-                  {"Pair", ">Alone Gbit/s", ">Together Gbit/s", "Of alone"});
+                  {"Pair", ">Alone", ">Together", "Of alone"});
   for (const PairRate& pair : all.pairs) {
     auto row = table.addRow();
     appendElement(row, "td", pair.subject);
-    appendNumber(row, pair.alone > 0 ? rounded(pair.alone, 1) : "-");
-    appendNumber(row, rounded(pair.together, 1));
+    appendNumber(row, pair.alone > 0 ? bandwidthText(pair.alone) : "-");
+    appendNumber(row, bandwidthText(pair.together));
     if (pair.alone > 0) {
       appendShare(row, pair.together / pair.alone);
     } else {
@@ -131,7 +186,7 @@ void addAllPairs(HtmlPage& page, const AllPairs& all) {
   auto sum = table.addRow();
   appendElement(sum, "td", "all");
   appendNumber(sum, "");
-  appendNumber(sum, rounded(all.aggregate(), 1));
+  appendNumber(sum, bandwidthText(all.aggregate()));
   appendElement(sum, "td", "at the same time for " + rounded(all.overlapSeconds, 1) + " s");
 }
 
@@ -140,15 +195,15 @@ void addSizes(HtmlPage& page, const std::vector<Figure>& figures) {
     return;
   }
   HtmlTable table(page.addSection("Message sizes"),
-                  {"Entry", "Operation", "Memory", ">Message", ">Gbit/s"});
+                  {"Entry", "Operation", "Memory", ">Message", ">Bandwidth"});
   for (const Figure& each : figures) {
     if (each.source == sizeFigures) {
       auto row = table.addRow();
       appendElement(row, "td", textOrNothing(each.subject));
       appendElement(row, "td", each.operation);
       appendElement(row, "td", each.memory);
-      appendNumber(row, std::to_string(each.messageBytes));
-      appendNumber(row, rounded(each.gigabitsPerSecond, 3));
+      appendNumber(row, bytesText(each.messageBytes));
+      appendNumber(row, bandwidthText(each.gigabitsPerSecond));
     }
   }
 }
@@ -159,16 +214,16 @@ void addLatencies(HtmlPage& page, const std::vector<Figure>& figures) {
     return;
   }
   HtmlTable table(page.addSection("Latency"),
-                  {"Entry", "Operation", "Memory", ">Message", ">Median us", ">99 % within us"});
+                  {"Entry", "Operation", "Memory", ">Message", ">Median", ">99 % within"});
   for (const Figure& each : figures) {
     if (isLatency(each)) {
       auto row = table.addRow();
       appendElement(row, "td", textOrNothing(each.subject));
       appendElement(row, "td", each.operation);
       appendElement(row, "td", memoryOf(each));
-      appendNumber(row, std::to_string(each.messageBytes));
-      appendNumber(row, rounded(*each.medianMicroseconds, 1));
-      appendNumber(row, rounded(each.tailMicroseconds.value_or(0), 1));
+      appendNumber(row, bytesText(each.messageBytes));
+      appendNumber(row, microsecondsText(*each.medianMicroseconds));
+      appendNumber(row, each.tailMicroseconds ? microsecondsText(*each.tailMicroseconds) : "-");
     }
   }
 }
@@ -195,9 +250,10 @@ void addHistory(HtmlPage& page, const std::vector<PastVerification>& history) {
 }  // namespace
 
 void writeVerifyHtml(std::ostream& out, const VerifyReport& report, const std::string& svg,
-                     const std::vector<PastVerification>& history) {
+                     const std::vector<PastVerification>& history, const std::string& origin) {
   HtmlPage page("vfpass verify " + report.domainName);
   addVerdict(page, report);
+  addOrigin(page, origin);
   addFindings(page, report);
   addBandwidths(page, report);
   for (const AllPairs& each : report.allPairs) {
@@ -215,8 +271,9 @@ void writeVerifyHtml(std::ostream& out, const VerifyReport& report, const std::s
 }
 
 void writeTopologyHtml(std::ostream& out, const std::string& title, const std::string& svg,
-                       const std::string& words) {
+                       const std::string& words, const std::string& origin) {
   HtmlPage page(title);
+  addOrigin(page, origin);
   page.addPicture(page.content(), svg, "NUMA nodes, switches, GPUs, network functions and rails");
   appendElement(page.addSection("In words"), "pre", "", "wide")
       .text()

@@ -64,7 +64,7 @@ TEST(VerifyHtml, HasVerdictChecksFiguresAndHistory) {
   EXPECT_THAT(headingsOf(body), ElementsAre("vfpass verify train0", "Checks", "Bandwidth",
                                             "Topology", "Earlier verifications"));
   EXPECT_STREQ(body.select_node("//span[@class='verdict passed']").node().text().get(), "passed");
-  EXPECT_STREQ(body.select_node("//div[@class='bar']/span").node().attribute("style").value(),
+  EXPECT_STREQ(body.select_node("//div[@class='bar good']/span").node().attribute("style").value(),
                "width:95.0%");
   EXPECT_STREQ(body.select_node("//figure/svg/title").node().text().get(), "picture");
   EXPECT_STREQ(body.select_node("//td[@class='result failed']").node().text().get(), "failed");
@@ -74,7 +74,7 @@ TEST(VerifyHtml, FigureAboveLimitHasNoBar) {
   VerifyReport report = soundReport();
   report.figures[0].gigabitsPerSecond = 533;
   const auto body = bodyOf(pageOf(report));
-  EXPECT_FALSE(body.select_node("//div[@class='bar']"));
+  EXPECT_FALSE(body.select_node("//div[starts-with(@class, 'bar')]"));
   EXPECT_TRUE(body.select_node("//td[.='wrong limit']"));
 }
 
@@ -113,7 +113,62 @@ TEST(VerifyHtml, GuestTextIsOnlyText) {
   EXPECT_THAT(page, Not(HasSubstr("\xff")));
   EXPECT_THAT(body.select_node("//section[@class='problem']//dd").node().text().get(),
               HasSubstr("<script>alert(1)</script>"));
-  EXPECT_EQ(body.select_nodes("//table").size(), 4U) << "checks, bandwidth, all pairs, history";
+  EXPECT_EQ(body.select_nodes("//table").size(), 5U)
+      << "checks with a problem and without, bandwidth, all pairs, history";
+}
+
+TEST(VerifyHtml, FoldsChecksWithoutAProblem) {
+  VerifyReport report = soundReport();
+  report.findings.push_back({"link", "rail0", Outcome::failed, "up", "down", "", Observer::guest});
+  report.findings.push_back({"nccl", "", Outcome::waived, "", "", "", Observer::guest});
+  const auto body = bodyOf(pageOf(report));
+  EXPECT_STREQ(body.select_node("//details/summary").node().text().get(),
+               "3 checks passed or waived");
+  EXPECT_EQ(body.select_nodes("//details//tbody/tr").size(), 3U);
+  EXPECT_EQ(body.select_nodes("//section/div//td[@class='key']").size(), 1U);
+}
+
+TEST(VerifyHtml, ColoursBarsByTheirShare) {
+  VerifyReport report = soundReport();
+  report.figures.resize(3, report.figures.front());
+  report.figures[1].gigabitsPerSecond = 89;
+  report.figures[2].gigabitsPerSecond = 48;
+  const auto body = bodyOf(pageOf(report));
+  for (const char* bar : {"bar good", "bar weak", "bar bad"}) {
+    EXPECT_EQ(body.select_nodes(("//div[@class='" + std::string(bar) + "']").c_str()).size(), 1U)
+        << bar;
+  }
+}
+
+TEST(VerifyHtml, EveryFigureHasAUnit) {
+  VerifyReport report = soundReport();
+  report.figures[0].messageBytes = 65536;
+  Figure latency = report.figures[0];
+  latency.messageBytes = 100;
+  latency.medianMicroseconds = 1.84;
+  report.figures.push_back(latency);
+  report.figures[0].gigabitsPerSecond = 0.0123;
+  const auto body = bodyOf(pageOf(report));
+  std::vector<std::string> figures;
+  for (const auto& cell : body.select_nodes("//td[@class='number']")) {
+    figures.emplace_back(cell.node().text().get());
+  }
+  EXPECT_THAT(figures,
+              ElementsAre("64 KiB", "0.012 Gb/s", "100.0 Gb/s", "100 B", "1.8 \u00b5s", "-"));
+}
+
+TEST(VerifyHtml, CellsNameTheirHeading) {
+  const auto body = bodyOf(pageOf(soundReport()));
+  EXPECT_STREQ(body.select_node("//td[@class='key']").node().attribute("data-heading").value(),
+               "Check");
+  EXPECT_EQ(body.select_nodes("//td[not(@data-heading)]").size(), 0U);
+}
+
+TEST(VerifyHtml, NamesHostAndVersions) {
+  std::ostringstream out;
+  writeVerifyHtml(out, soundReport(), "", {}, "host gpu01, vfpass 0.1.0 <b>");
+  EXPECT_STREQ(bodyOf(out.str()).select_node("//p[@class='facts'][2]").node().text().get(),
+               "host gpu01, vfpass 0.1.0 <b>");
 }
 
 TEST(VerifyHtml, StatesHowManyVfsSharedTheGuest) {
@@ -138,7 +193,7 @@ TEST(VerifyHtml, ImpossibleShareDoesNotLeaveTheBar) {
   VerifyReport report = soundReport();
   report.figures[0].gigabitsPerSecond = 109;
   const auto body = bodyOf(pageOf(report));
-  EXPECT_STREQ(body.select_node("//div[@class='bar']/span").node().attribute("style").value(),
+  EXPECT_STREQ(body.select_node("//div[@class='bar good']/span").node().attribute("style").value(),
                "width:100.0%");
 }
 

@@ -34,9 +34,9 @@ void writeTopologySvg(std::ostream& out, const TopologyReport& host, const Topol
                       const std::string& guestTitle);
 
 /// `vfpass topo --html`: the picture, and the same in words (writeTopologyMatrix or
-/// writeTopologyTree).
+/// writeTopologyTree). `origin`: host and versions, in words; may be empty.
 void writeTopologyHtml(std::ostream& out, const std::string& title, const std::string& svg,
-                       const std::string& words);
+                       const std::string& words, const std::string& origin = "");
 
 /// A title line, then the matrix in the terms of `nvidia-smi topo -m`. Writes nothing for fewer
 /// than two devices.

@@ -49,7 +49,8 @@ PastVerification readPastVerification(const std::string& json);
 
 /// `vfpass verify --html`: verdict, first problem, all findings, figures beside their limits, the
 /// picture `svg` of host and guest (writeTopologySvg; may be empty), and earlier verifications.
+/// Checks that found no problem are folded. `origin`: host and versions, in words; may be empty.
 void writeVerifyHtml(std::ostream& out, const VerifyReport& report, const std::string& svg,
-                     const std::vector<PastVerification>& history);
+                     const std::vector<PastVerification>& history, const std::string& origin = "");
 
 }  // namespace vfpass::report
