@@ -11,11 +11,6 @@
 namespace vfpass::report {
 namespace {
 
-// A JSON string is also a YAML string, so any domain name is preserved.
-std::string yamlString(const std::string& text) {
-  return Json(text).dump(-1, ' ', true, Json::error_handler_t::replace);
-}
-
 bool isInfiniband(const Device& pf) { return linkTypeOf(pf) == LinkLayer::infiniband; }
 
 class ProposalWriter {

@@ -5,6 +5,7 @@
 #include <ostream>
 #include <sstream>
 
+#include "json.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::report {
@@ -93,6 +94,11 @@ std::string rounded(double value, int decimals) {
   std::ostringstream text;
   text << std::fixed << std::setprecision(decimals) << value;
   return text.str();
+}
+
+// A JSON string is also a YAML string.
+std::string yamlString(const std::string& text) {
+  return Json(text).dump(-1, ' ', true, Json::error_handler_t::replace);
 }
 
 std::string memoryOf(const Figure& figure) {

@@ -45,6 +45,9 @@ std::string counted(std::size_t count, const std::string& thing);
 /// With this number of decimals.
 std::string rounded(double value, int decimals);
 
+/// As a YAML string in quotes, whatever it contains.
+std::string yamlString(const std::string& text);
+
 /// The kind of memory, and the GPU that has it.
 std::string memoryOf(const Figure& figure);
 
