@@ -40,6 +40,7 @@ void addGc(CLI::App& app, Runner& runner);
 void addTopo(CLI::App& app, Runner& runner);
 void addDoctor(CLI::App& app, Runner& runner);
 void addExplain(CLI::App& app, Runner& runner);
+void addDiagnose(CLI::App& app, Runner& runner);
 void addMetrics(CLI::App& app, Runner& runner);
 void addInit(CLI::App& app, Runner& runner);
 void addSnapshot(CLI::App& app, Runner& runner);

@@ -197,15 +197,18 @@ struct DoctorOptions {
   bool all = false;
 };
 
-ExitCode doctorCommand(Session& session, const DoctorOptions& options) {
+std::vector<Diagnosis> examineFor(Session& session, const DoctorOptions& options) {
   const host::Root root = session.root();
   const Topology topology = inventory::readTopology(root);
   warnOfProblems(session, topology);
   doctor::Requirements requirements = requirementsFor(session, topology, options.vm);
   requirements.selected = selectedDevices(topology, options.devices);
   commands::addLeases(session, requirements);
-  const auto diagnoses =
-      commands::diagnose(session, root, topology, requirements, inquiriesOf(session));
+  return commands::diagnose(session, root, topology, requirements, inquiriesOf(session));
+}
+
+ExitCode doctorCommand(Session& session, const DoctorOptions& options) {
+  const auto diagnoses = examineFor(session, options);
   report::writeDoctor(session.pagedOut(), diagnoses,
                       options.all ? report::ListedChecks::all : report::ListedChecks::none,
                       session.style());
@@ -213,6 +216,10 @@ ExitCode doctorCommand(Session& session, const DoctorOptions& options) {
 }
 
 }  // namespace
+
+std::vector<Diagnosis> diagnosesOfVm(Session& session, const std::string& vm) {
+  return examineFor(session, {vm, {}, false});
+}
 
 void addDoctor(CLI::App& app, Runner& runner) {
   auto* command = app.add_subcommand(

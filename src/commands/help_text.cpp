@@ -89,6 +89,9 @@ constexpr std::array examples{
              "doctor\n"
              "doctor --vm train0                            # only what this VM needs\n"
              "doctor --all                                  # every check and what it found\n"},
+    Examples{"diagnose",
+             "diagnose train0\n"
+             "diagnose train0 --json\n"},
     Examples{"explain",
              "explain                                       # all checks of doctor and verify\n"
              "explain pf-link\n"},

@@ -26,6 +26,10 @@ std::vector<Diagnosis> diagnose(Session& session, const host::Root& root, const 
                                 const doctor::Requirements& requirements,
                                 const doctor::Inquiries& inquiries);
 
+/// The findings of `doctor --vm`. Throws (bad input) if the VM has no mapping. In
+/// doctor_command.cpp.
+std::vector<Diagnosis> diagnosesOfVm(Session& session, const std::string& vm);
+
 /// Doctor's queries to libvirt. They run only when a check needs them, and never for a captured
 /// tree. The result must not outlive the session.
 doctor::Inquiries inquiriesOf(Session& session);
