@@ -224,6 +224,12 @@ bool adopts(const AttachInput& input, bool adopt, const std::string& entry) {
   return adopt && earlierLease(input, entry) == nullptr;
 }
 
+bool asksToAdopt(const AttachInput& input, const std::string& entry) {
+  const auto asks = [&](const auto& each) { return each.adopt && each.name == entry; };
+  return std::ranges::any_of(input.mapping.vfs, asks) ||
+         std::ranges::any_of(input.mapping.functions, asks);
+}
+
 void adoptVf(const AttachInput& input, const MappedVf& entry, const PhysicalFunction& pf,
              Lease& lease, std::vector<Objection>& objections) {
   const Adoption adoption{input, subjectOf(entry.place, entry.name), lease.device, objections};

@@ -77,6 +77,9 @@ bool sameTerms(const Lease& earlier, const Lease& wanted);
 /// word, and the entry has no lease yet.
 bool adopts(const AttachInput& input, bool adopt, const std::string& entry);
 
+/// Whether the mapping has the word for this entry: what then prevents it is objected to there.
+bool asksToAdopt(const AttachInput& input, const std::string& entry);
+
 /// Completes the lease of a VF whose element is the domain's own: guest address, form and `managed`
 /// are the element's, and what the mapping leaves out is what the VF has now.
 void adoptVf(const AttachInput& input, const MappedVf& entry, const PhysicalFunction& pf,

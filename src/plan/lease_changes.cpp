@@ -160,7 +160,8 @@ void checkRunning(const AttachInput& input, const LeaseChanges& changes,
       checkChanged(input, *earlier, lease, objections);
     } else if (earlier != nullptr) {
       checkPlace(input, *earlier, lease, objections);
-    } else if (input.scope.live && input.plugged.contains(lease.entry) && !isAdopted(lease)) {
+    } else if (input.scope.live && input.plugged.contains(lease.entry) &&
+               !asksToAdopt(input, lease.entry)) {
       objections.push_back(foreignDevice(input, lease));
     }
   }
