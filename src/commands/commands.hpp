@@ -43,6 +43,7 @@ void addExplain(CLI::App& app, Runner& runner);
 void addDiagnose(CLI::App& app, Runner& runner);
 void addMetrics(CLI::App& app, Runner& runner);
 void addInit(CLI::App& app, Runner& runner);
+void addImport(CLI::App& app, Runner& runner);
 void addSnapshot(CLI::App& app, Runner& runner);
 void addHelp(CLI::App& app, Runner& runner);
 void addVersion(CLI::App& app, Runner& runner);

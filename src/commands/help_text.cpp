@@ -25,6 +25,10 @@ constexpr std::array examples{
              "init train0 --gpus 1 --write                  # save it as vms/train0.yaml\n"
              "init train0 --gpus 1 --json                   # with the reasons, for a program\n"},
     Examples{"edit", "edit train0\n"},
+    Examples{"import",
+             "import train0                                 # a mapping for what it has already\n"
+             "import train0 --write                         # save it\n"
+             "import --host                                 # host.yaml for what the host has\n"},
     Examples{
         "check",
         "check                                         # all mappings\n"

@@ -77,6 +77,7 @@ struct Command {
 // In the order of the help text.
 constexpr std::array commands{Command{"init", addInit},
                               Command{"edit", addEdit},
+                              Command{"import", addImport},
                               Command{"check", addCheck},
                               Command{"plan", addPlan},
                               Command{"attach", addAttach},

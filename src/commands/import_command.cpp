@@ -1,0 +1,118 @@
+#include <algorithm>
+
+#include "commands.hpp"
+#include "host_topology.hpp"
+#include "import_input.hpp"
+#include "vfpass/base/durable_file.hpp"
+#include "vfpass/base/shell.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/config/new_mapping.hpp"
+#include "vfpass/report/import_report.hpp"
+
+namespace vfpass::commands {
+namespace {
+
+struct ImportOptions {
+  std::string vm;
+  bool host = false;
+  bool write = false;
+};
+
+// What this host has would be written from another one.
+void requireOwnDirectory(const Session& session) {
+  const auto& options = session.options();
+  if (options.sysroot != "/" && options.configDirectory == GlobalOptions{}.configDirectory) {
+    throw Error("--write: not for a captured tree (--sysroot) into this host's " +
+                    options.configDirectory.string(),
+                "specify another directory with --config-dir, or omit --write", ExitCode::badInput);
+  }
+}
+
+[[noreturn]] void throwNothing(const std::string& vm, const std::vector<LeftOut>& leftOut) {
+  if (leftOut.empty()) {
+    throw Error("domain " + printable(vm) + " has no device of this host",
+                "run `vfpass init " + shellArgument(vm) + "` to propose a mapping");
+  }
+  std::vector<std::string> lines;
+  std::ranges::transform(leftOut, std::back_inserter(lines), [](const LeftOut& each) {
+    return printable(describe(each)) + (each.remedy.empty() ? "" : "; " + each.remedy);
+  });
+  throw Error("domain " + printable(vm) + " has no device that can be taken over:\n  " +
+              join(lines, "\n  "));
+}
+
+ExitCode importVm(Session& session, const ImportOptions& options) {
+  const ImportSubject subject = importSubject(session, options.vm);
+  report::ImportReport report;
+  report.vm = subject.domain.name;
+  report.command = "vfpass import " + shellArgument(options.vm);
+  report.schemaFile = VFPASS_DATA_DIRECTORY "/mapping.schema.json";
+  report.mapping = plan::importMapping(importInput(session, subject));
+  const auto& leftOut = report.mapping.leftOut;
+  if (report.mapping.empty()) {
+    throwNothing(report.vm, leftOut);
+  }
+  for (const LeftOut& each : leftOut) {
+    session.warn("not taken over: " + describe(each) +
+                 (each.remedy.empty() ? "" : "; " + each.remedy));
+  }
+  const std::string text = report::mappingText(report);
+  std::string file;
+  if (options.write) {
+    file = config::writeNewMapping(session.options().configDirectory,
+                                   {report.vm, report.vm, toString(subject.domain.uuid), text});
+  }
+  report::writeImport(session.out(), report, text, file, session.style());
+  return ExitCode::done;
+}
+
+ExitCode importHost(Session& session, const ImportOptions& options) {
+  const auto file = session.options().configDirectory / "host.yaml";
+  if (options.write && std::filesystem::exists(std::filesystem::symlink_status(file))) {
+    throw Error(printable(file.string()) + " exists already",
+                "add the settings that `vfpass import --host` prints to it by hand",
+                ExitCode::badInput);
+  }
+  report::ImportHostReport report{"vfpass import --host", importedHost(session)};
+  if (report.host.pfs.empty()) {
+    throw Error("nothing to import: no PF of this host has VFs, and no file sets any up at boot",
+                "run `vfpass pf list` to list the PFs");
+  }
+  const std::string text = report::hostText(report);
+  if (options.write) {
+    createDurably(file, text);
+  }
+  report::writeImport(session.out(), report, text, options.write ? file.string() : "",
+                      session.style());
+  return ExitCode::done;
+}
+
+ExitCode runImport(Session& session, const ImportOptions& options) {
+  if (options.host != options.vm.empty()) {
+    throw Error(options.host ? "import: a VM and --host exclude each other"
+                             : "import: expected a VM, or --host",
+                "run `vfpass import --help`", ExitCode::badInput);
+  }
+  if (options.write) {
+    requireOwnDirectory(session);
+  }
+  return options.host ? importHost(session, options) : importVm(session, options);
+}
+
+}  // namespace
+
+void addImport(CLI::App& app, Runner& runner) {
+  auto* command = app.add_subcommand(
+      "import", "Propose the mapping of a VM that has devices already, or host.yaml, with reasons");
+  const auto options = std::make_shared<ImportOptions>();
+  command->add_option("vm", options->vm, "Domain name or UUID")->type_name("VM");
+  command->add_flag("--host", options->host,
+                    "Propose host.yaml from the VF counts, modes and MTUs that the PFs have");
+  command->add_flag("--write", options->write,
+                    "Save it in the configuration directory, if there is none yet");
+  command->callback([&runner, options] {
+    runner = [options](Session& session) { return runImport(session, *options); };
+  });
+}
+
+}  // namespace vfpass::commands
