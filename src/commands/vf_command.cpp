@@ -6,6 +6,7 @@
 #include "survey_domains.hpp"
 #include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/host/find_holders.hpp"
 #include "vfpass/inventory/read_inventory.hpp"
 #include "vfpass/plan/other_owners.hpp"
 #include "vfpass/report/command_reports.hpp"
@@ -72,6 +73,29 @@ report::DefinedUsers definedUsers(Session& session, const Inventory& inventory,
   }
 }
 
+// A VF on a driver of the host has a netdev; where ours has none, a container may have it. Only
+// then are processes and namespaces searched.
+void addNetdevsElsewhere(const Session& session, const Inventory& inventory,
+                         report::DefinedUsers& users) {
+  std::vector<PciAddress> missing;
+  for (const PhysicalFunction& pf : inventory.pfs) {
+    for (const VirtualFunction& vf : pf.vfs) {
+      if (vf.netdevs.empty() && vf.driver == pf.driver && !vf.driver.empty()) {
+        missing.push_back(vf.address);
+      }
+    }
+  }
+  // A document whose other users are unknown says so.
+  if (missing.empty() || (!users && session.style().json)) {
+    return;
+  }
+  for (const auto& [vf, netdev, place] :
+       host::findNetdevsElsewhere(session.root(), missing, deadlines::netlink)) {
+    users = users ? users : std::vector<DeviceUser>();
+    users->push_back({vf, DeviceUser::Kind::elsewhere, netdev + " in " + place});
+  }
+}
+
 ExitCode listVfs(Session& session, const std::string& pf) {
   // The table shows neither users nor driver overrides of the VFs.
   // Neither do they have serial numbers, which only --pf can name.
@@ -84,8 +108,9 @@ ExitCode listVfs(Session& session, const std::string& pf) {
   // This host's leases do not apply to a captured tree.
   const bool live = session.options().sysroot == "/";
   const auto leases = live ? session.readLeases() : std::vector<Lease>();
-  report::writeVfs(session.pagedOut(), inventory, leases, definedUsers(session, inventory, leases),
-                   session.style());
+  auto users = definedUsers(session, inventory, leases);
+  addNetdevsElsewhere(session, inventory, users);
+  report::writeVfs(session.pagedOut(), inventory, leases, users, session.style());
   return ExitCode::done;
 }
 

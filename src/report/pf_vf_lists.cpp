@@ -158,10 +158,16 @@ std::vector<DeviceUser> usersOf(const VirtualFunction& vf, const DefinedUsers& u
   return found;
 }
 
+std::string_view userKind(const DeviceUser& user) {
+  return user.kind == DeviceUser::Kind::elsewhere ? "netdev"
+         : isDomain(user)                         ? "domain"
+                                                  : "network";
+}
+
 std::string usersText(const VirtualFunction& vf, const DefinedUsers& users) {
   std::vector<std::string> names;
   for (const DeviceUser& user : usersOf(vf, users)) {
-    names.push_back((isDomain(user) ? "domain " : "network ") + user.name);
+    names.push_back(std::string(userKind(user)) + " " + user.name);
   }
   return textOrNothing(join(names, ", "));
 }
@@ -171,7 +177,7 @@ Json usersJson(const VirtualFunction& vf, const DefinedUsers& users) {
     return nullptr;
   }
   return listJson(usersOf(vf, users), [](const DeviceUser& user) -> Json {
-    return {{"kind", isDomain(user) ? "domain" : "network"}, {"name", user.name}};
+    return {{"kind", userKind(user)}, {"name", user.name}};
   });
 }
 

@@ -102,6 +102,7 @@ ip netns add blue
 ip link set "$netdev" netns blue
 expect_equal "the netdev is not in our namespace" "" "$(netdev_of "$vf")"
 held "a netdev in another namespace" "netdev its netdev $netdev is in network namespace blue"
+expect_contains "vf list names the namespace" "netdev $netdev in network namespace blue" /vfpass/build/sbin/vfpass vf list
 ip -n blue link set "$netdev" up
 held "a netdev that is up" "netdev its netdev $netdev is in network namespace blue"
 expect_equal "the other VF has no holder" "" "$(holders "$other")"

@@ -121,6 +121,17 @@ TEST(InventoryReport, NamesUsersOfVfsOnlyIfThereAreAny) {
   EXPECT_TRUE(nlohmann::json::parse(vfs(inventory, {.json = true}))["vfs"][0]["used_by"].is_null());
 }
 
+TEST(InventoryReport, NamesTheNamespaceThatHasTheNetdev) {
+  const auto inventory = samples::inventory();
+  const auto& vf = inventory.pfs[0].vfs[1].address;
+  const DefinedUsers users{{{vf, DeviceUser::Kind::elsewhere, "eth5 in network namespace blue"}}};
+  EXPECT_NE(vfs(inventory, {}, users).find("netdev eth5 in network namespace blue"),
+            std::string::npos);
+  const std::string text = vfs(inventory, {.json = true}, users);
+  expectValid("vf-list", text);
+  EXPECT_EQ(nlohmann::json::parse(text)["vfs"][1]["used_by"][0]["kind"], "netdev");
+}
+
 TEST(InventoryReport, EscapesNamesThatAreNotUtf8) {
   Inventory hostile = samples::inventory();
   hostile.pfs[0].model = "\xff\xfe";

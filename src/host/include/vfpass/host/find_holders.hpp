@@ -18,6 +18,22 @@ namespace vfpass::host {
 std::vector<Holder> findHolders(const Root& root, const std::vector<PciAddress>& functions,
                                 std::chrono::milliseconds deadline);
 
+/// A netdev of a function in another network namespace than ours.
+struct NetdevElsewhere {
+  PciAddress function;
+  std::string netdev;  ///< its name there; printable
+  /// `network namespace blue`, `the network namespace of nginx (pid 812)`; printable
+  std::string place;
+
+  bool operator==(const NetdevElsewhere&) const = default;
+};
+
+/// Looks for netdevs of these functions in the namespaces that this user may enter; needs
+/// Linux 5.14, which names the function of a netdev. Empty on a captured tree.
+std::vector<NetdevElsewhere> findNetdevsElsewhere(const Root& root,
+                                                  const std::vector<PciAddress>& functions,
+                                                  std::chrono::milliseconds deadline);
+
 /// Open VFIO files, by the name that udev gives them (`/dev/vfio/12` for a group,
 /// `/dev/vfio/devices/vfio3` for a device) whatever name they were opened by, and a process that
 /// has them open, as it describes itself; printable: `qemu-system-x86 (pid 4711), guest train0`.
