@@ -198,7 +198,12 @@ std::string HelpFormat::make_option_opts(const CLI::Option* option) const {
 }
 
 std::string HelpFormat::make_option_name(const CLI::Option* option, bool isPositional) const {
-  return isPositional ? option->get_type_name() : CLI::Formatter::make_option_name(option, false);
+  if (isPositional) {
+    return option->get_type_name();
+  }
+  // CLI11 writes the value that a flag has by default as `--watch{2}`.
+  std::string name = CLI::Formatter::make_option_name(option, false);
+  return name.substr(0, name.find('{'));
 }
 
 std::string HelpFormat::make_option_usage(const CLI::Option* option) const {
