@@ -72,7 +72,7 @@ std::size_t terminalRows() {
 }
 
 // False: nobody reads the output any more. poll(2) reports that whatever it is asked for.
-bool waitFor(std::chrono::seconds interval) {
+bool waitForInterval(std::chrono::seconds interval) {
   const Deadline deadline(interval);
   while (!deadline.over()) {
     pollfd output{STDOUT_FILENO, 0, 0};
@@ -122,7 +122,7 @@ ExitCode showOrWatch(Session& session, const std::string& watch, const Runner& s
                     << std::flush;
     }
     shown = std::move(text);
-    if (!session.out() || !waitFor(interval)) {
+    if (!session.out() || !waitForInterval(interval)) {
       return ExitCode::done;
     }
     text = readAgain(options, show);

@@ -157,8 +157,8 @@ bool isMissing(const PlanSetting& each) {
   return !each.applied && each.setting.standing != SettingStanding::administrators;
 }
 
-void writeSummary(std::ostream& out, const Plan& plan, const PlanSettings& settings,
-                  const std::string& command, const Style& style) {
+void writePlanSummary(std::ostream& out, const Plan& plan, const PlanSettings& settings,
+                      const std::string& command, const Style& style) {
   if (command.empty() || plan.steps.empty()) {
     return;
   }
@@ -188,7 +188,7 @@ void writeText(std::ostream& out, const Plan& plan, const std::string& xmlDiff, 
     writeDiff(out, "change to the domain's XML", xmlDiff, style);
     writeDiff(out, "further change with `domain-settings: apply`", settings.xmlDiff, style);
   }
-  writeSummary(out, plan, settings, text.command, style);
+  writePlanSummary(out, plan, settings, text.command, style);
 }
 
 void addPlan(const Plan& plan, Json& document) {
