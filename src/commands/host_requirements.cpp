@@ -56,6 +56,7 @@ std::vector<Diagnosis> diagnose(Session& session, const host::Root& root, const 
                                 const doctor::Requirements& requirements,
                                 const doctor::Inquiries& inquiries) {
   auto diagnoses = doctor::examine(root, topology, requirements, inquiries);
+  session.progress().clear();
   if (hasConfiguration(session)) {
     doctor::acceptFindings(session.configuration().accepted, today(), diagnoses);
   }
@@ -71,6 +72,9 @@ doctor::Inquiries inquiriesOf(Session& session) {
       session.verbose(error.what());
       return std::nullopt;
     }
+  };
+  inquiries.onCheck = [&session](std::string_view check) {
+    session.progress().show("check " + std::string(check));
   };
   inquiries.runDirectory = session.options().runDirectory.relative_path().string();
   return inquiries;

@@ -43,6 +43,7 @@ capture::CapturedTree capture(Session& session) {
   inquiries.answers = &answers;
   static_cast<void>(
       doctor::examine(recordingRoot(), topology, doctor::requireEverything(topology), inquiries));
+  session.progress().clear();
   capture::CapturedTree tree = capture::keptOf(recording);
   for (const auto& [name, answer] : answers) {
     tree["vfpass/" + name] = {host::RecordedEntry::Kind::file, answer + "\n"};

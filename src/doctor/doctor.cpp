@@ -151,10 +151,12 @@ Requirements requireEverything(const Topology& topology) {
 std::vector<Diagnosis> examine(const host::Root& root, const Topology& topology,
                                const Requirements& requirements, const Inquiries& inquiries) {
   const View view(root, topology, requirements, inquiries);
+  inquiries.onCheck("firmware-settings");  // the longest wait
   queryFirmware(view);
   std::vector<Diagnosis> found;
   for (const auto& area : allChecks()) {
     for (const Check& check : area) {
+      inquiries.onCheck(check.key);
       Results results(check.key, check.why, found);
       if (const std::string reason = check.inapplicable(view); !reason.empty()) {
         results.waived(reason);

@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "doctored_host.hpp"
 
 namespace vfpass::doctor {
@@ -318,6 +320,16 @@ TEST_F(BootScripts, KeepNothingButTheFindingInSnapshots) {
   file("etc/rc.local", "");
   file("vfpass/boot-scripts", answers.at("boot-scripts") + "\n");
   EXPECT_EQ(finding("boot-scripts").seen, "sriov_numvfs in line 2");
+}
+
+TEST_F(BootScripts, RunAfterTheirNameIsAnnounced) {
+  std::vector<std::string> announced;
+  Inquiries inquiries;
+  inquiries.onCheck = [&](std::string_view check) { announced.emplace_back(check); };
+  static_cast<void>(examine(host::Root(tree.path()), builder.topology, requirements, inquiries));
+  const auto names = checkNames();
+  ASSERT_EQ(announced.size(), names.size() + 1);  // and first, the query of the cards' settings
+  EXPECT_TRUE(std::ranges::equal(names, std::vector(announced.begin() + 1, announced.end())));
 }
 
 }  // namespace

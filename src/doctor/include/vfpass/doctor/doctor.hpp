@@ -89,6 +89,8 @@ struct Inquiries {
   /// each. In a captured tree the recorded answers are used.
   bool queriesFirmware = true;
   std::string runDirectory = "run/vfpass";  ///< of this host, relative to its root
+  /// Called before each check, with its name: some take seconds.
+  std::function<void(std::string_view)> onCheck = [](std::string_view) {};
   /// Receives every answer of the running system that no file holds, by its name below `vfpass/` in
   /// a captured tree.
   std::map<std::string, std::string>* answers = nullptr;
