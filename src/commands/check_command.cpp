@@ -16,7 +16,7 @@ namespace {
 
 struct CheckOptions {
   std::string target;
-  bool schema = false;
+  std::string schema;  ///< `mapping` or `host`; empty: validate files
 };
 
 void addProblem(const config::Problem& problem, std::vector<report::CheckEntry>& entries) {
@@ -126,6 +126,19 @@ ExitCode checkFile(Session& session, const std::string& file) {
   return exitCodeFor(entries, {});
 }
 
+// A host.yaml without mistakes; those of one with mistakes are among the problems.
+void addHostPolicy(Session& session, const std::string& vm,
+                   const std::vector<config::Problem>& problems,
+                   std::vector<report::CheckEntry>& entries) {
+  const std::string file = (session.options().configDirectory / "host.yaml").string();
+  std::error_code ignored;
+  if (vm.empty() && std::filesystem::exists(file, ignored) &&
+      std::ranges::none_of(problems,
+                           [&](const auto& problem) { return problem.place.file == file; })) {
+    entries.push_back({"", file, {}, {}, {}, {}, true});
+  }
+}
+
 ExitCode checkConfigured(Session& session, const std::string& vm) {
   const auto& configuration = session.configuration();
   std::vector<report::CheckEntry> entries;
@@ -154,6 +167,7 @@ ExitCode checkConfigured(Session& session, const std::string& vm) {
       }
     }
   }
+  addHostPolicy(session, vm, problems, entries);
   // The problems, each below its file.
   for (const auto& problem : problems) {
     if (vm.empty() || problem.place.file == requestedFile) {
@@ -165,8 +179,8 @@ ExitCode checkConfigured(Session& session, const std::string& vm) {
 }
 
 ExitCode check(Session& session, const CheckOptions& options) {
-  if (options.schema) {
-    session.out() << config::mappingSchema();
+  if (!options.schema.empty()) {
+    session.out() << (options.schema == "host" ? config::hostSchema() : config::mappingSchema());
     return ExitCode::done;
   }
   return isFile(options.target) ? checkFile(session, options.target)
@@ -184,7 +198,13 @@ void addCheck(CLI::App& app, Runner& runner) {
                    "VM (name or UUID), or file to validate without looking at the host: a mapping\n"
                    "or a host.yaml (default: all VMs)")
       ->type_name("VM|FILE");
-  command->add_flag("--schema", options->schema, "Print the JSON schema of mappings");
+  command
+      ->add_option("--schema", options->schema,
+                   "Print the JSON schema of mappings, or with `host` that of host.yaml")
+      ->type_name("FILE")
+      ->check(CLI::IsMember({"mapping", "host"}))
+      ->expected(0, 1)
+      ->default_str("mapping");
   command->callback([&runner, options] {
     runner = [options](Session& session) { return check(session, *options); };
   });

@@ -6,6 +6,7 @@
 #include "host_topology.hpp"
 #include "vfpass/base/output_file.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/report/table.hpp"
 #include "vfpass/report/topology_report.hpp"
 #include "vfpass/report/verify_report.hpp"
 #include "vfpass/topology/distance.hpp"
@@ -16,6 +17,7 @@ namespace {
 
 struct TopoOptions {
   std::string format = "matrix";
+  bool formatGiven = false;
   std::string vm;
   std::string html;  ///< file; empty: none
 };
@@ -69,9 +71,24 @@ void showTree(Session& session, const Shown& shown) {
   }
 }
 
+// A single device has no distances, only its addresses.
+void writePlaces(std::ostream& out, const Shown& shown, const report::Style& style) {
+  report::Table table({"ENTRY", "HOST", "IN THE GUEST"});
+  for (const LeasedDevice& device : shown.devices) {
+    const auto inGuest = addressInGuest(shown.machine, device.lease);
+    table.add({{printable(device.lease.entry)},
+               {toString(device.lease.device)},
+               {inGuest ? toString(*inGuest) : "not in the domain's XML"}});
+  }
+  table.write(out, style);
+}
+
 void writeMatrix(std::ostream& out, const Shown& shown, const report::Style& style) {
   if (!shown.hasGuest()) {
     return report::writeTopologyMatrix(out, shown.host, style);
+  }
+  if (shown.devices.size() < 2) {
+    return writePlaces(out, shown, style);
   }
   report::writeDeviceMatrix(out, "on the host",
                             topology::hostMatrix(shown.machine, shown.host.topology), style);
@@ -97,7 +114,16 @@ bool containsModels(const std::string& format, const TopoOptions& options) {
   return format == "tree" || format == "svg" || format == "json" || !options.html.empty();
 }
 
+// --json is one document, which is that of `--format json`.
+void requireOneFormat(const Session& session, const TopoOptions& options) {
+  if (session.style().json && options.formatGiven && options.format != "json") {
+    throw Error("topo: --json and --format " + options.format + " exclude each other",
+                "omit one of them", ExitCode::badInput);
+  }
+}
+
 ExitCode show(Session& session, const TopoOptions& options) {
+  requireOneFormat(session, options);
   const std::string format = session.style().json ? "json" : options.format;
   Shown shown;
   shown.host = topologyReport(session, containsModels(format, options));
@@ -107,7 +133,9 @@ ExitCode show(Session& session, const TopoOptions& options) {
   }
   if (!options.html.empty()) {
     writeHtml(session, shown, options.html);
-    return ExitCode::done;
+    if (!session.style().json) {
+      return ExitCode::done;
+    }
   }
   if (format == "nccl") {
     showNccl(session, shown);
@@ -141,9 +169,13 @@ void addTopo(CLI::App& app, Runner& runner) {
                    "only the guest")
       ->type_name("VM");
   command
-      ->add_option("--html", options->html, "Write one HTML page with picture and matrix instead")
-      ->type_name("FILE");
-  command->callback([&runner, options] {
+      ->add_option("--html", options->html,
+                   "Write one HTML page with picture and matrix instead; with --json, the page\n"
+                   "and the JSON document")
+      ->type_name("FILE")
+      ->excludes("--format");
+  command->callback([command, &runner, options] {
+    options->formatGiven = command->count("--format") > 0;
     runner = [options](Session& session) { return show(session, *options); };
   });
 }
