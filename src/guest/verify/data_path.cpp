@@ -36,6 +36,11 @@ std::vector<std::string> argumentsFor(const char* command, const PairEnd& end,
   return arguments;
 }
 
+// What a finding of the counters belongs to: `write`, `read`, or all sizes of both.
+std::string labelOf(const Transfer& transfer, const Finding& data) {
+  return data.key.find("sizes-") == std::string::npos ? transfer.operation : "sizes";
+}
+
 }  // namespace
 
 bool DataPath::tryTransfers(Transfer transfer) {
@@ -108,7 +113,8 @@ bool LoopbackDataPath::conclude(const Transfer& transfer, const std::vector<std:
   const Finding data = judge(transfer, document, report_.figures);
   report_.findings.push_back(data);
   if (data.outcome == Outcome::passed) {
-    judgeCounters(claimedBytes(transfer, document), before, std::move(others));
+    judgeCounters(labelOf(transfer, data), claimedBytes(transfer, document), before,
+                  std::move(others));
   }
   return data.outcome == Outcome::passed;
 }
@@ -123,10 +129,11 @@ std::vector<OtherVf> LoopbackDataPath::otherVfs() const {
   return others;
 }
 
-void LoopbackDataPath::judgeCounters(std::uint64_t claimedBytes,
+void LoopbackDataPath::judgeCounters(const std::string& label, std::uint64_t claimedBytes,
                                      const std::optional<VfTraffic>& before,
                                      std::vector<OtherVf> others) {
-  const Finding found = settledTraffic(lease_, claimedBytes, before, guest_.watch.traffic);
+  Finding found = settledTraffic(lease_, claimedBytes, before, guest_.watch.traffic);
+  found.seen = label + ": " + found.seen;
   report_.findings.push_back(found);
   if (others.empty() || found.outcome != Outcome::passed) {
     return;
@@ -159,10 +166,11 @@ PairReports runSession(const SessionEnd& initiator, const SessionEnd& target,
           probeDocument(target.end.probe, far.result())};
 }
 
-Finding judgeCounters(const PairEnd& end, std::uint64_t claimedBytes,
+Finding judgeCounters(const PairEnd& end, const std::string& label, std::uint64_t claimedBytes,
                       const std::optional<VfTraffic>& before) {
   Finding finding = settledTraffic(end.lease, claimedBytes, before, end.traffic);
   finding.subject = end.subject;
+  finding.seen = label + ": " + finding.seen;
   return finding;
 }
 
@@ -255,8 +263,9 @@ bool PairDataPath::concludeWithCounters(const std::string& key,
     return judge(transfer, reports, report_.figures);
   });
   if (passed) {
-    report_.findings.push_back(judgeCounters(initiator_, claimed, sent));
-    report_.findings.push_back(judgeCounters(target_, claimed, received));
+    const std::string label = labelOf(transfer, report_.findings.back());
+    report_.findings.push_back(judgeCounters(initiator_, label, claimed, sent));
+    report_.findings.push_back(judgeCounters(target_, label, claimed, received));
   }
   return passed;
 }

@@ -82,8 +82,8 @@ class LoopbackDataPath : public DataPath {
   bool conclude(const Transfer& transfer, const std::vector<std::string>& options,
                 const Judge& judge);
   [[nodiscard]] std::vector<OtherVf> otherVfs() const;
-  void judgeCounters(std::uint64_t claimedBytes, const std::optional<VfTraffic>& before,
-                     std::vector<OtherVf> others);
+  void judgeCounters(const std::string& label, std::uint64_t claimedBytes,
+                     const std::optional<VfTraffic>& before, std::vector<OtherVf> others);
   [[nodiscard]] nlohmann::json runLoopback(const Transfer& transfer,
                                            const std::vector<std::string>& options) const;
 
@@ -118,7 +118,7 @@ PairReports runSession(const SessionEnd& initiator, const SessionEnd& target,
                        const VerifyPlan& plan, const std::vector<std::string>& operation);
 
 /// Compares the counters of this end's VF with the bytes that its guest claims to have moved.
-Finding judgeCounters(const PairEnd& end, std::uint64_t claimedBytes,
+Finding judgeCounters(const PairEnd& end, const std::string& label, std::uint64_t claimedBytes,
                       const std::optional<VfTraffic>& before);
 
 /// Moves data from one guest's VF to another's: reachability, writes and reads with and without

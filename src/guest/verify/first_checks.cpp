@@ -105,8 +105,9 @@ DeviceVerdict judgeEntry(const Lease& lease, const GuestView& view, const HostSi
     if (!side.degraded.empty()) {
       verdict.findings.push_back(slowLink(lease.entry, side.degraded));
     }
-    append(judgeNetworkSettings(lease.entry, *verdict.port, view,
-                                {side.guestMtu, side.gidIndex, side.guestAddress}));
+    append(
+        judgeNetworkSettings(lease.entry, *verdict.port, view,
+                             {side.guestMtu, side.gidIndex, side.guestAddress, lease.domainName}));
     if (const auto packets = judgePackets(lease, verdict.port->pci, view, side, gpus)) {
       verdict.findings.push_back(*packets);
     }

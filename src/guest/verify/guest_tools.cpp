@@ -186,7 +186,7 @@ class Perftest {
       figure.medianMicroseconds = latency->typicalMicroseconds;
       figure.tailMicroseconds = latency->tailMicroseconds;
       figures_.push_back(figure);
-      note(tool + " " + rounded(latency->typicalMicroseconds) + " us");
+      note(tool + " " + durationText(latency->typicalMicroseconds));
     }
     return latency.has_value();
   }

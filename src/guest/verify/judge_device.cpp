@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "judge_network.hpp"
+#include "judge_pair.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 
@@ -82,8 +83,8 @@ class DeviceJudge {
     verdict_.function = netdev->pci;
     if (netdev->state != "up") {
       return fail("link", netdev->name + " is up", netdev->state,
-                  "in the guest: ip link set dev " + shellArgument(netdev->name) +
-                      " up; on the host: check that the PF is up and that the VF's link-state is "
+                  bringUp(netdev->name) +
+                      "; on the host: check that the PF is up and that the VF's link-state is "
                       "not disable");
     }
     pass("link", netdev->name + " is up", "up");
@@ -93,6 +94,13 @@ class DeviceJudge {
       return each.parent == netdev->name || (!each.pci.empty() && each.pci == netdev->pci);
     });
     return take(device, "an RDMA device on " + netdev->name);
+  }
+
+  // guest-setup brings up the interfaces that the mapping describes.
+  [[nodiscard]] std::string bringUp(const std::string& netdev) const {
+    return host_.guestMtu || !host_.guestAddress.empty()
+               ? "run " + guestSetupOf(lease_.domainName) + ", which brings " + netdev + " up"
+               : "in the guest: ip link set dev " + shellArgument(netdev) + " up";
   }
 
   // Without a MAC (`mac: keep`) only its place identifies the VF.
@@ -224,12 +232,12 @@ class DeviceJudge {
                   infiniband
                       ? "on the host: set infiniband: {port-guid: auto} in the mapping, then "
                         "run vfpass attach"
-                      : "in the guest: assign an IP address to the network device");
+                      : addressRemedy({{}, {}, host_.guestAddress, lease_.domainName}));
     }
     const GuestGid* gid = chosenGid(port);
     pass("gid", "a usable GID",
          "index " + std::to_string(*port.gidIndex) +
-             (gid == nullptr ? "" : ", " + gid->type + " " + gid->gid));
+             (gid == nullptr ? "" : ", " + gid->type + " " + readableGid(gid->gid)));
     return true;
   }
 

@@ -1,4 +1,6 @@
 #include "judge_guest.hpp"
+#include "judge_network.hpp"
+#include "judge_pair.hpp"
 
 #include <arpa/inet.h>
 
@@ -31,7 +33,7 @@ const GuestGid* gidAt(const GuestPort& port, unsigned index) {
 
 std::string describe(unsigned index, const GuestGid* gid) {
   return "index " + std::to_string(index) + " (" +
-         (gid == nullptr ? "no GID" : gid->type + " " + gid->gid) + ")";
+         (gid == nullptr ? "no GID" : gid->type + " " + readableGid(gid->gid)) + ")";
 }
 
 // Why NCCL cannot use the GID as it should; empty: it can. `chosen`: the one that the probe found.
@@ -53,15 +55,23 @@ std::string problemOf(const GuestGid* gid, const GuestGid& chosen, const std::st
   return {};
 }
 
-std::string remedyFor(int found) {
-  return "set nccl: {gid-index: " + std::to_string(found) +
-         "} in the mapping, then run vfpass guest-setup; or remove NCCL_IB_GID_INDEX from "
+std::string remedyFor(int found, const std::string& vm) {
+  return "set nccl: {gid-index: " + std::to_string(found) + "} in the mapping, then run " +
+         guestSetupOf(vm) +
+         "; or remove NCCL_IB_GID_INDEX from "
          "the mapping and from /etc/nccl.conf if NCCL is 2.21 or later, which chooses by itself, "
          "and "
          "if the VFs need different indices";
 }
 
 }  // namespace
+
+bool hasGidOf(const GuestPort& port, const std::string& address) {
+  const auto wanted = bytesOf(address);
+  return !wanted || std::ranges::any_of(port.gids, [&](const GuestGid& each) {
+    return bytesOf(each.gid) == wanted;
+  });
+}
 
 std::optional<Finding> judgeNcclGidIndex(const std::string& subject, const GuestPort& port,
                                          const GuestView& view, const WantedInGuest& wanted) {
@@ -89,12 +99,12 @@ std::optional<Finding> judgeNcclGidIndex(const std::string& subject, const Guest
   if (!problem.empty()) {
     finding.outcome = Outcome::warning;
     finding.seen += ": " + problem;
-    finding.remedy = remedyFor(*port.gidIndex);
+    finding.remedy = remedyFor(*port.gidIndex, wanted.vm);
   } else if (differs || !written) {
     finding.outcome = Outcome::warning;
     finding.seen += differs ? "; the mapping: index " + std::to_string(*wanted.gidIndex)
                             : "; /etc/nccl.conf in the guest does not set it";
-    finding.remedy = "run vfpass guest-setup, which writes the mapping's index";
+    finding.remedy = "run " + guestSetupOf(wanted.vm) + ", which writes the mapping's index";
   } else {
     finding.outcome = Outcome::passed;
   }

@@ -43,6 +43,10 @@ std::string gpuModulesRemedy(const GuestView& view);
 std::optional<Finding> judgeNcclGidIndex(const std::string& subject, const GuestPort& port,
                                          const GuestView& view, const WantedInGuest& wanted);
 
+/// Whether one of the port's GIDs is the IP address, with or without prefix length; true for a text
+/// that is no address.
+bool hasGidOf(const GuestPort& port, const std::string& address);
+
 /// `rdma-errors`: the error counters of a port that have increased between two reports of the
 /// guest. Lost packets, a bad link and a receiver that is not ready are a warning; notifications of
 /// congestion are shown for information. `after`: null if the guest did not report it, which waives

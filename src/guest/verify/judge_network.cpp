@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "judge_guest.hpp"
+#include "judge_pair.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 
@@ -54,7 +55,8 @@ std::string threeDecimals(double share) {
 }
 
 Finding judgeMtu(const std::string& subject, const RdmaPort& port, const GuestView& view,
-                 std::optional<unsigned> wanted) {
+                 const WantedInGuest& inMapping) {
+  const std::optional<unsigned> wanted = inMapping.mtu;
   const auto netdev = std::ranges::find(view.netdevs, port.netdev, &GuestNetdev::name);
   const unsigned mtu = netdev == view.netdevs.end() ? 0 : netdev->mtu.value_or(0);
   std::string seen = mtu != 0 ? port.netdev + " " + std::to_string(mtu) + ", " : "";
@@ -69,19 +71,21 @@ Finding judgeMtu(const std::string& subject, const RdmaPort& port, const GuestVi
             Outcome::warning,
             expected,
             seen,
-            "run vfpass guest-setup, or in the guest: ip link set dev " +
+            "run " + guestSetupOf(inMapping.vm) + ", or in the guest: ip link set dev " +
                 shellArgument(port.netdev) + " mtu " + std::to_string(*wanted)};
   }
   constexpr unsigned smallMtu = 1024;
   if (port.mtu != 0 && port.mtu <= smallMtu) {
-    return {
-        "mtu",
-        subject,
-        Outcome::warning,
-        expected,
-        seen,
-        "set guest: {mtu: 9000} in the mapping and run vfpass guest-setup; RDMA uses 4096 if the "
-        "Ethernet MTU is at least 4200 in the guest, on the PF and on the switches"};
+    return {"mtu",
+            subject,
+            Outcome::warning,
+            expected,
+            seen,
+            (wanted ? "raise guest: {mtu: " + std::to_string(*wanted) + "}"
+                    : std::string("set guest: {mtu: 9000}")) +
+                " in the mapping and run " + guestSetupOf(inMapping.vm) +
+                "; RDMA uses 4096 if the Ethernet MTU is at least 4200 in the guest, on the PF and "
+                "on the switches"};
   }
   return {"mtu", subject, Outcome::passed, expected, seen, ""};
 }
@@ -89,6 +93,17 @@ Finding judgeMtu(const std::string& subject, const RdmaPort& port, const GuestVi
 bool isLinkLocal(const GuestGid& gid) { return toLower(gid.gid).starts_with("fe80:"); }
 
 }  // namespace
+
+std::string guestSetupOf(const std::string& vm) {
+  return "`vfpass guest-setup" + (vm.empty() ? "" : " " + shellArgument(vm)) + "`";
+}
+
+std::string addressRemedy(const WantedInGuest& wanted) {
+  return wanted.address.empty()
+             ? "set guest: {address: ...} in the mapping, then run " + guestSetupOf(wanted.vm)
+             : "run " + guestSetupOf(wanted.vm) + ", which sets the mapping's address " +
+                   wanted.address;
+}
 
 std::string lidsOf(const GuestPort& port) {
   return "LID " + lidText(port.localId) + ", subnet manager's LID " + lidText(port.managerId);
@@ -147,25 +162,28 @@ std::optional<Finding> judgePartitions(const std::string& subject, const GuestPo
 
 std::vector<Finding> judgeNetworkSettings(const std::string& subject, const RdmaPort& port,
                                           const GuestView& view, const WantedInGuest& wanted) {
-  std::vector<Finding> findings{judgeMtu(subject, port, view, wanted.mtu)};
+  std::vector<Finding> findings{judgeMtu(subject, port, view, wanted)};
   const GuestPort* found = findPort(view, port.device, port.number);
   const GuestGid* gid = found == nullptr ? nullptr : chosenGid(*found);
   if (gid == nullptr || port.wire == Wire::infiniband) {
     return findings;
   }
-  const std::string seen =
-      "index " + std::to_string(found->gidIndex.value_or(0)) + ", " + gid->type + " " + gid->gid;
+  const std::string seen = "index " + std::to_string(found->gidIndex.value_or(0)) + ", " +
+                           gid->type + " " + readableGid(gid->gid);
   const std::string expected = "a RoCE v2 GID with an IP address";
   if (port.wire == Wire::roceV1) {
     findings.push_back(
         {"gid-type", subject, Outcome::warning, expected, "RoCE v1 only: " + seen,
-         "give " + printable(port.netdev) +
-             " an IP address in the guest (vfpass guest-setup); RoCE v1 cannot be routed: a card "
+         addressRemedy(wanted) +
+             "; RoCE v1 cannot be routed: a card "
              "without RoCE v2 works within one network, with NCCL_IB_GID_INDEX set to this index"});
   } else if (isLinkLocal(*gid)) {
     findings.push_back({"gid-type", subject, Outcome::warning, expected,
-                        "only a link-local address: " + seen,
-                        "set guest: {address: ...} in the mapping, then run vfpass guest-setup"});
+                        "only a link-local address: " + seen, addressRemedy(wanted)});
+  } else if (!hasGidOf(*found, wanted.address)) {
+    findings.push_back({"gid-type", subject, Outcome::warning,
+                        expected + ", which is that of the mapping: " + wanted.address,
+                        seen + "; no GID has the mapping's address", addressRemedy(wanted)});
   } else {
     findings.push_back({"gid-type", subject, Outcome::passed, expected,
                         seen + "; NCCL_IB_GID_INDEX=" + std::to_string(found->gidIndex.value_or(0)),

@@ -11,6 +11,13 @@
 
 namespace vfpass::verify {
 
+/// The command that configures this VM's guest from its mapping, in backticks, for remedies.
+std::string guestSetupOf(const std::string& vm);
+
+/// How the VF's interface gets an IP address, and so a GID: by `vfpass guest-setup` if the mapping
+/// has one.
+std::string addressRemedy(const WantedInGuest& wanted);
+
 /// Why an InfiniBand port cannot carry data, as the failed check `port`: link down, no subnet
 /// manager, LID 0. nullopt: it can. Pure.
 std::optional<Finding> judgeSubnet(const std::string& subject, const std::string& device,

@@ -77,7 +77,7 @@ constexpr const char* rdmaCmExpected = "rdma_cm connects both IP addresses, and 
 // `, 87 us` from a report on ping; empty if it has no valid time.
 std::string roundTrip(const JsonReader& report) {
   const double value = report["median_microseconds"].figureOrNone().value_or(0);
-  return value > 0 && value < 1e9 ? ", " + std::to_string(std::lround(value)) + " us" : "";
+  return value > 0 && value < 1e9 ? ", " + durationText(value) : "";
 }
 
 }  // namespace
@@ -117,7 +117,7 @@ Finding judgeReach(const std::string& subject, const PairReports& reports) {
     return finding;
   }
   finding.outcome = Outcome::passed;
-  finding.seen = std::to_string(std::lround(median)) + " us in one direction";
+  finding.seen = durationText(median) + " in one direction";
   return finding;
 }
 
@@ -188,6 +188,14 @@ Finding judgeRdmaCm(const std::string& subject, std::uint64_t bytes, const PairR
     finding.remedy = "check that both guests run the probe of this vfpass build";
   }
   return finding;
+}
+
+std::string readableGid(const std::string& gid) {
+  in6_addr bytes{};
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  const bool valid =
+      gid.size() <= INET6_ADDRSTRLEN && ::inet_pton(AF_INET6, gid.c_str(), &bytes) == 1;
+  return valid ? ::inet_ntop(AF_INET6, &bytes, text.data(), text.size()) : gid;
 }
 
 std::optional<std::string> addressOfGid(const std::string& gid) {

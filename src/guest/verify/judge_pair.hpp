@@ -60,6 +60,9 @@ Finding judgeRdmaCm(const std::string& subject, std::uint64_t bytes, const PairR
 /// IPv6 (kernel, rdma_ip2gid). nullopt for another text. Pure.
 std::optional<std::string> addressOfGid(const std::string& gid);
 
+/// A GID as an IPv6 address in its short form, IPv4 as `::ffff:10.99.0.1`; another text as it is.
+std::string readableGid(const std::string& gid);
+
 /// Judges the initiating probe's report on `ping`. Without a reply the finding is a warning: RDMA
 /// does not need ICMP, which a firewall may drop. Pure.
 Finding judgePing(const std::string& subject, const std::string& interface,

@@ -122,6 +122,19 @@ std::string rounded(double value) {
   return text.str();
 }
 
+std::string durationText(double microseconds) {
+  constexpr double longest = 9999.5;  // in microseconds, which otherwise need an exponent
+  if (microseconds >= longest) {
+    const double milliseconds = microseconds / 1000;
+    return (milliseconds < 1000 ? rounded(milliseconds)
+                                : std::to_string(std::llround(milliseconds))) +
+           " ms";
+  }
+  return (microseconds < 1000 ? rounded(microseconds)
+                              : std::to_string(std::llround(microseconds))) +
+         " us";
+}
+
 std::string Transfer::path() const {
   if (memory == memoryOfTarget()) {
     return memory;
@@ -171,8 +184,8 @@ Finding judgeTransfer(const Transfer& transfer, const Json& report, std::vector<
   }
   figures.push_back(figure);
   return finding(transfer, Outcome::passed,
-                 rounded(figure.gigabitsPerSecond) + " Gb/s" + durationOf(run) +
-                     (onGpu ? mechanismOf(transfer, run) : ""),
+                 transfer.operation + ": " + rounded(figure.gigabitsPerSecond) + " Gb/s" +
+                     durationOf(run) + (onGpu ? mechanismOf(transfer, run) : ""),
                  "");
 }
 
@@ -207,8 +220,8 @@ Finding judgeLatency(const Transfer& transfer, const Json& report, std::vector<F
       return found(Outcome::failed, "figures or checked bytes are missing", otherBuild);
     }
     seen += (seen.empty() ? "" : "; ") + figure.memory + " " + figure.operation + " " +
-            rounded(*figure.medianMicroseconds) + " us, 99 % within " +
-            rounded(*figure.tailMicroseconds);
+            durationText(*figure.medianMicroseconds) + ", 99 % within " +
+            durationText(*figure.tailMicroseconds);
     // Figures of host memory are added by its own finding.
     if (figure.memory == transfer.memory) {
       figures.push_back(figure);

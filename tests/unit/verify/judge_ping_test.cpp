@@ -7,6 +7,12 @@
 namespace vfpass::verify {
 namespace {
 
+TEST(ReadableGid, ShowsIpv4AsAnAddress) {
+  EXPECT_EQ(readableGid("0000:0000:0000:0000:0000:ffff:0a63:0001"), "::ffff:10.99.0.1");
+  EXPECT_EQ(readableGid("fe80:0000:0000:0000:5054:00ff:fe12:3456"), "fe80::5054:ff:fe12:3456");
+  EXPECT_EQ(readableGid("no GID"), "no GID");
+}
+
 TEST(AddressOfGid, IsIpv4ForAMappedAddress) {
   EXPECT_EQ(addressOfGid("0000:0000:0000:0000:0000:ffff:0a63:0002"), "10.99.0.2");
   EXPECT_EQ(addressOfGid("::ffff:192.168.0.1"), "192.168.0.1");

@@ -71,7 +71,7 @@ class JudgeReachTest : public testing::Test {
 
 TEST_F(JudgeReachTest, PassesWhenMessagesArrive) {
   EXPECT_EQ(judge(sound, soundTarget).outcome, Outcome::passed);
-  EXPECT_EQ(judge(sound, soundTarget).seen, "3 us in one direction");
+  EXPECT_EQ(judge(sound, soundTarget).seen, "3.4 us in one direction");
 }
 
 TEST_F(JudgeReachTest, ReportsErrorOfSideThatFailedFirst) {

@@ -404,7 +404,7 @@ TEST_F(VerifyTest, ReportsDurationOfMeasurement) {
            std::string(reached) + "}}]}";
   };
   guest.transfers = {measured("true"), transferOf(10000)};
-  EXPECT_EQ(find(verify(), "data-host").seen, "97 Gb/s, median of 375 passes, 0.52 s");
+  EXPECT_EQ(find(verify(), "data-host").seen, "write: 97 Gb/s, median of 375 passes, 0.52 s");
   guest.transfers = {measured("false"), transferOf(10000)};
   EXPECT_THAT(find(verify(), "data-host").seen, HasSubstr("(time limit reached)"));
 }

@@ -48,6 +48,7 @@ struct WantedInGuest {
   std::optional<unsigned> mtu;
   std::optional<unsigned> gidIndex = {};  ///< NCCL's, the same for all entries
   std::string address = {};               ///< `192.168.100.10/24`; empty: not set
+  std::string vm = {};                    ///< for remedies
 };
 
 /// The host's view of one lease's device.
