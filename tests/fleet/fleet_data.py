@@ -34,7 +34,7 @@ def fleet_of(hosts, settings=None, policies=None):
 
 
 POLICY = {"version": 1, "pfs": [{"pf": {"netdev": "ens1f0np0"}, "mtu": 9000}]}
-READ_ONLY = ("check ", "plan ", "host show", "host apply --dry-run", "detach --dry-run", "status", "doctor", "topo")
+READ_ONLY = ("check ", "init ", "plan ", "host show", "host apply --dry-run", "detach --dry-run", "status", "doctor", "topo")
 
 
 class CapturedHost:

@@ -51,7 +51,7 @@ class HostModule(Modules):
         done = self.deploy()
         for key in ("changed", "files", "host_steps", "vms", "diff"):
             self.assertEqual(predicted[key], done[key])
-        self.assertEqual(["host apply", "attach -- train0"], self.host.changing_calls())
+        self.assertEqual(["host apply --json", "attach --json -- train0"], self.host.changing_calls())
         self.assertEqual(["host.yaml", "vms/train0.yaml"], self.host.files())
         self.assertEqual(0o644, stat.S_IMODE((self.host.config / "host.yaml").stat().st_mode))
         for check in (True, False):
@@ -97,15 +97,33 @@ class HostModule(Modules):
         self.assertIn("VF 0 (0000:3b:00.2) is bound to vfio-pci", result["msg"])
         self.assertEqual([[], []], [self.host.files(), self.host.changing_calls()])
 
+    def test_failure_of_host_apply_has_one_reason(self):
+        result = self.deploy(policy={"version": 1, "pfs": [{"pf": {"pci": "0000:99:00.0"}, "mtu": 9000}]})
+        self.assertRegex(result["msg"], r"^vfpass host apply would fail, nothing was changed:\n[^\n]*0000:99:00.0[^\n]*$")
+        # During the run.
+        (self.host.folder / "recorder/host").write_text(
+            """case "$*" in *--dry-run* | *show*) exec "$VFPASS" "$@" ;; esac
+               echo "vfpass: warning: something else" >&2
+               echo '{"pfs": [{"failures": ["PF x: the driver refused it"], "steps": []}], "soft_roce": []}'
+               exit 1""")
+        result = self.deploy()
+        self.assertEqual("PF x: the driver refused it", result["msg"])
+
+    def test_failure_of_attach_has_one_reason(self):
+        (self.host.folder / "recorder/attach").write_text(
+            """echo "vfpass: warning: something else" >&2; echo '{"error": {"message": "VF 1 is busy", "remedy": "stop it", "code": 5}}'; exit 5""")
+        result = self.deploy()
+        self.assertEqual("VF 1 is busy; stop it", result["msg"])
+
     def test_run_that_failed_continues_at_the_next_run(self):
-        (self.host.folder / "recorder/fail").write_text("attach -- train0")
+        (self.host.folder / "recorder/fail").write_text("attach --json -- train0")
         result = self.deploy()
         self.assertEqual((True, True), (result["failed"], result["changed"]))
         self.assertIn("refused for this test", result["msg"])
         (self.host.folder / "recorder/fail").unlink()
         self.host.changing_calls()
         self.assertTrue(self.deploy()["changed"])
-        self.assertEqual(["attach -- train0"], self.host.changing_calls())
+        self.assertEqual(["attach --json -- train0"], self.host.changing_calls())
 
     def test_purge_detaches_before_it_removes_the_mapping(self):
         self.deploy()
@@ -117,7 +135,7 @@ class HostModule(Modules):
         self.assertEqual([], self.host.changing_calls())
         done = self.deploy(mappings=[], purge=True)
         self.assertEqual((predicted["files"], predicted["vms"]), (done["files"], done["vms"]))
-        self.assertEqual(["detach -- train0"], self.host.changing_calls())
+        self.assertEqual(["detach --json -- train0"], self.host.changing_calls())
         self.assertEqual(["host.yaml"], self.host.files())
 
     def test_mapping_in_a_file_of_another_name_is_a_mistake(self):
@@ -135,7 +153,7 @@ class HostModule(Modules):
     def test_scope_reaches_plan_and_attach(self):
         self.deploy(policy=None, scope="config")
         self.assertIn("plan --config --json -- train0", self.host.calls())
-        self.assertEqual(["attach --config -- train0"], self.host.changing_calls())
+        self.assertEqual(["attach --config --json -- train0"], self.host.changing_calls())
 
 
 class OtherModules(Modules):

@@ -18,7 +18,7 @@ class Playbook(FleetCase):
         self.assertEqual(dict.fromkeys(HOSTS, 1), self.summary())
 
         self.assertEqual(0, self.play(), self.output)
-        self.assertEqual({name: ["host apply", "attach -- train0"] for name in HOSTS}, self.changing_calls())
+        self.assertEqual({name: ["host apply --json", "attach --json -- train0"] for name in HOSTS}, self.changing_calls())
         self.assertEqual({name: ["host.yaml", "vms/train0.yaml"] for name in HOSTS}, self.files())
         for number, name in enumerate(HOSTS, 1):
             self.assertIn(addresses.rail_mac(number, 0), (self.hosts[name].config / "vms/train0.yaml").read_text())
@@ -59,9 +59,19 @@ class Playbook(FleetCase):
 
     def test_refused_plan_of_one_host_leaves_that_host_unchanged(self):
         self.variables["host2"]["vfpass_vms"][0]["mapping"]["vfs"][0]["pf"] = {"pci": "0000:99:00.0"}
-        self.assertNotEqual(0, self.play())
+        self.assertNotEqual(0, self.play("--extra-vars", "vfpass_serial=3"))
         self.assertEqual(["host1", "host3"], list(self.files()))
         self.assertIn("0000:99:00.0", self.output)
+
+    def test_first_failure_stops_the_rollout(self):
+        for failing, changed in (("host1", []), ("host2", ["host1"])):
+            with self.subTest(failing):
+                fail = self.hosts[failing].folder / "recorder/fail"
+                fail.write_text("attach --json -- train0")
+                self.assertNotEqual(0, self.play())
+                self.assertIn("refused for this test", self.output)
+                fail.unlink()
+                self.assertEqual([*changed, failing], list(self.files()))
 
     def test_failed_verification_fails_the_host_and_keeps_the_report(self):
         self.common["vfpass_verify"] = True

@@ -37,14 +37,21 @@ class Result:
         return found if isinstance(found, dict) and "error" not in found else None
 
     def reason(self):
-        """What vfpass reports about a failure: for people on stderr, otherwise whatever there is."""
-        return self.errors or self.output.strip() or "vfpass failed with exit code %d and without a message" % self.code
+        """What vfpass reports about a failure, as one text: the error of its document, otherwise what it wrote to stderr."""
+        return self._error() or self.errors or "vfpass failed with exit code %d and without a message" % self.code
+
+    def _error(self):
+        try:
+            error = json.loads(self.output)["error"]
+            return "; ".join(text for text in (error["message"], error.get("remedy")) if text)
+        except (ValueError, KeyError, TypeError):
+            return ""
 
 
 class Program:
     """`read_only` refuses everything that changes a host, so that check mode cannot call it by mistake."""
 
-    READ_ONLY = (("check",), ("plan",), ("host", "show"), ("host", "apply", "--dry-run"), ("detach", "--dry-run"), ("status",),
+    READ_ONLY = (("check",), ("init",), ("plan",), ("host", "show"), ("host", "apply", "--dry-run"), ("detach", "--dry-run"), ("status",),
                  ("doctor",), ("topo",))
 
     def __init__(self, module, read_only, config_dir=None):

@@ -90,6 +90,12 @@ def is_pending(planned):
     return bool(planned["steps"] or planned["xml_diff"] or "unknown" in planned)
 
 
+def failures_of(document):
+    """The reasons in the report of host apply."""
+    parts = (document or {}).get("pfs", []) + (document or {}).get("soft_roce", [])
+    return [text for part in parts for text in part.get("failures", [])]
+
+
 class Host:
     def __init__(self, module):
         self.module, self.parameters = module, module.params
@@ -181,12 +187,10 @@ class Host:
     def plan_host(self, planned):
         found = planned.run("host", "apply", "--dry-run", "--json", *self.disruption())
         document = found.document
-        if document is None or found.code not in (program.DONE, program.PENDING, program.REFUSED):
-            self.fail(found.reason())
-        parts = document["pfs"] + document["soft_roce"]
-        failures = [text for part in parts for text in part["failures"]]
-        if failures or found.code == program.REFUSED:
+        failures = failures_of(document)
+        if document is None or failures or found.code not in (program.DONE, program.PENDING):
             self.fail("vfpass host apply would fail, nothing was changed:\n" + ("\n".join(failures) or found.reason()))
+        parts = document["pfs"] + document["soft_roce"]
         self.result["host_steps"] = [step for part in parts for step in part["steps"]]
         if self.result["host_steps"]:
             self.result["diff"].append(dict(prepared="vfpass host apply\n" + configuration.plan_text(dict(steps=self.result["host_steps"]))))
@@ -210,7 +214,7 @@ class Host:
         real = program.Program(self.module, False)
         if self.parameters["attach"]:
             for vm in surplus:
-                self.change(real, "detach", "--", vm)
+                self.change(real, "detach", "--json", "--", vm)
         for path in surplus.values():
             os.remove(os.path.join(self.directory, path))
             self.result["changed"] = True
@@ -219,19 +223,19 @@ class Host:
                 configuration.write(self.directory, path, self.wanted[path])
                 self.result["changed"] = True
         if self.result["host_steps"]:
-            self.change(real, "host", "apply", *self.disruption())
+            self.change(real, "host", "apply", "--json", *self.disruption())
         for mapping in self.mappings if self.parameters["attach"] else ():
             self.attach(real, mapping["vm"])
 
     def attach(self, real, vm):
         if is_pending(self.result["vms"][vm]):
-            self.change(real, "attach", *(self.scope() + ("--", vm)))
+            self.change(real, "attach", *(self.scope() + ("--json", "--", vm)))
 
     def change(self, real, *command):
         """vfpass completes or rolls back its own operations, so after a failure a second run continues."""
         found = real.run(*command)
         if found.code != program.DONE:
-            self.fail(found.reason())
+            self.fail("\n".join(failures_of(found.document)) or found.reason())
         self.result["changed"] = True
 
 
