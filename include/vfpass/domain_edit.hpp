@@ -17,7 +17,8 @@ enum class EditPlace {
   cpu,
   pcieRoot,         ///< the `<controller>` of model pcie-root, in `<devices>`
   qemuCommandline,  ///< libvirt's pass-through to QEMU's command line
-  qemuOverride      ///< libvirt's overrides of device properties
+  qemuOverride,     ///< libvirt's overrides of device properties
+  domain            ///< `<domain>` itself; only for `<iommufd>`
 };
 
 /// The spelling in metadata and database: the element's name; `pcie-root` for the controller.

@@ -96,7 +96,9 @@ struct DomainFacts {
   std::string machine;
   bool pcieRoot = false;  ///< has a pcie-root controller: q35, virt
   bool uefi = false;
-  std::string launchSecurity;  ///< type of `<launchSecurity>`; empty: none
+  std::string launchSecurity;   ///< type of `<launchSecurity>`; empty: none
+  std::optional<bool> iommufd;  ///< `<iommufd enabled=>`; nullopt: none
+  bool iommufdDevice = false;   ///< a device of the host uses iommufd, whatever `iommufd` says
 
   std::uint64_t bytes = 0;  ///< `<memory>`
   std::optional<std::uint64_t> hardLimit;

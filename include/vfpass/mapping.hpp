@@ -122,6 +122,12 @@ enum class NvlinkMode {
 std::string_view toString(NvlinkMode mode);  ///< all, partition, disabled
 std::optional<NvlinkMode> parseNvlinkMode(std::string_view name);
 
+/// `iommu-backend:` of a mapping: how QEMU maps the guest's memory and BARs for its devices.
+enum class IommuBackend { automatic, container, iommufd };
+
+std::string_view toString(IommuBackend backend);  ///< auto, container, iommufd
+std::optional<IommuBackend> parseIommuBackend(std::string_view name);
+
 /// One `vms/NAME.yaml`, parsed and validated.
 struct Mapping {
   std::string file;
@@ -137,6 +143,7 @@ struct Mapping {
   unsigned sparePorts = 0;
   /// `domain-settings: apply`: attach applies the settings that it otherwise only shows.
   bool applyDomainSettings = false;
+  std::optional<IommuBackend> iommuBackend = {};  ///< nullopt: unstated, the same as automatic
   NcclSettings nccl;
   VerifyPolicy verify;
 };

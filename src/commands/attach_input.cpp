@@ -12,6 +12,7 @@
 #include "vfpass/host/vf_space.hpp"
 #include "vfpass/inventory/read_inventory.hpp"
 #include "vfpass/plan/check_device.hpp"
+#include "vfpass/plan/choose_backend.hpp"
 #include "vfpass/plan/select_pf.hpp"
 #include "vfpass/settings/propose_settings.hpp"
 #include "vfpass/topology/mirror.hpp"
@@ -127,6 +128,40 @@ std::size_t adoptedDevices(const plan::AttachInput& input) {
   return entries.size();
 }
 
+// A kernel without VFIO_GROUP or VFIO_CONTAINER has no /dev/vfio/vfio. Captured trees keep no
+// devices of this class.
+bool hasContainers(const host::Root& root) {
+  return !root.isLive() || !root.exists("sys/module/vfio") || root.exists("sys/class/misc/vfio");
+}
+
+bool hasPeers(const plan::AttachInput& input) {
+  const Mapping& mapping = input.mapping;
+  return mapping.vfs.size() + mapping.functions.size() > 1 &&
+         std::ranges::any_of(mapping.functions, [&](const MappedFunction& entry) {
+           const Device* function = findFunction(input.topology, entry.pci);
+           return function != nullptr && function->role == FunctionRole::gpu;
+         });
+}
+
+void addBackend(Session& session, const DomainFacts& facts, plan::AttachInput& input) {
+  const host::Root root = session.root();
+  plan::BackendTerms terms;
+  terms.requested = input.mapping.iommuBackend;
+  terms.domains = facts.iommufd;
+  terms.domainsDevice = facts.iommufdDevice;
+  terms.containers = hasContainers(root);
+  terms.peers = hasPeers(input);
+  terms.versions = input.versions;
+  terms.kernel = leadingVersion(root.readText("proc/sys/kernel/osrelease").value_or(""));
+  plan::BackendChoice choice = plan::chooseBackend(terms);
+  input.backend = choice.backend;
+  input.backendNote = choice.note;
+  plan::append(std::move(choice.objections), input.settingFaults);
+  if (choice.setting) {
+    input.settings.push_back(*choice.setting);
+  }
+}
+
 // Adds to the input the settings that the mapping's devices need and the persistent XML lacks
 // (docs/domain-settings.md), and the guest's cells as attach will create them.
 void addSettings(Session& session, const Subject& subject, plan::AttachInput& input) {
@@ -147,6 +182,7 @@ void addSettings(Session& session, const Subject& subject, plan::AttachInput& in
     input.settingFaults.push_back({fault.what, fault.remedy, ExitCode::badInput});
   }
   input.settings = std::move(proposal.settings);
+  addBackend(session, facts, input);
   if (input.machine) {
     input.machine->cells = input.mapping.applyDomainSettings ? proposal.cells : cellsOf(facts);
   }

@@ -20,6 +20,9 @@ bool isQemuElement(EditPlace place) {
 }  // namespace
 
 pugi::xml_node containerAt(const Document& document, EditPlace place) {
+  if (place == EditPlace::domain) {
+    return document.domain();
+  }
   if (place != EditPlace::pcieRoot) {
     return document.domain().child(std::string(toString(place)).c_str());
   }
@@ -57,7 +60,7 @@ namespace {
 constexpr std::array allPlaces{
     EditPlace::memtune,         EditPlace::memoryBacking, EditPlace::cputune,
     EditPlace::numatune,        EditPlace::cpu,           EditPlace::pcieRoot,
-    EditPlace::qemuCommandline, EditPlace::qemuOverride};
+    EditPlace::qemuCommandline, EditPlace::qemuOverride,  EditPlace::domain};
 
 std::string laidOut(const std::string& element, const std::string& indentation) {
   pugi::xml_document tree;
@@ -86,6 +89,10 @@ Splice insertNew(const Document& document, EditPlace place,
 Splice insertAt(const Document& document, EditPlace place,
                 const std::vector<std::string>& elements) {
   const auto node = containerAt(document, place);
+  if (place == EditPlace::domain) {
+    const auto& span = document.span(neighbourOf(document, place));
+    return {span.end, span.end, linesOf(elements, indentationOf(document.text(), span, "  "))};
+  }
   if (!node) {
     return insertNew(document, place, elements);
   }
@@ -112,9 +119,12 @@ Numbers repetitionsIn(const Numbers& record) {
 // searched for, so each element is read once, and the search is linear (Knuth, Morris, Pratt).
 class Elements {
  public:
-  explicit Elements(pugi::xml_node container) {
-    for (const auto child : container) {
-      if (child.type() == pugi::node_element) {
+  // Of `<domain>` only those that a setting may add: a record that names others, which anybody who
+  // edits the domain can write, must not remove what another record names inside them.
+  Elements(const Document& document, EditPlace place) {
+    for (const auto child : containerAt(document, place)) {
+      const bool may = place != EditPlace::domain || std::string_view(child.name()) == "iommufd";
+      if (child.type() == pugi::node_element && may) {
         elements_.push_back(child);
         numbers_.push_back(numberOf(child));
       }
@@ -239,7 +249,7 @@ std::vector<Splice> removeEdits(const Document& document) {
   std::vector<Splice> splices;
   for (const auto& [place, recorded] : readRecorded(document)) {
     const auto node = containerAt(document, place);
-    Elements present(node);
+    Elements present(document, place);
     Removals removals;
     for (const auto& elements : recorded.edits) {
       for (const auto element : present.find(elements)) {
@@ -257,7 +267,7 @@ std::vector<Splice> removeEdits(const Document& document) {
 
 bool carriesEdits(const Document& document, const std::vector<DomainEdit>& edits) {
   return std::ranges::all_of(edits, [&document](const DomainEdit& edit) {
-    return !Elements(containerAt(document, edit.place)).find(edit.elements).empty();
+    return !Elements(document, edit.place).find(edit.elements).empty();
   });
 }
 

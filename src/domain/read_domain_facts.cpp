@@ -75,6 +75,20 @@ std::size_t hostDeviceCount(const Document& document) {
       std::ranges::count_if(arguments, &QemuDevice::isVfio));
 }
 
+// A function of the host that is given to the guest with iommufd by its own element or argument.
+bool hasIommufdDevice(const Document& document) {
+  const auto devices = document.devices();
+  const auto arguments = readQemuArguments(document).devices;
+  return std::any_of(devices.begin(), devices.end(),
+                     [](pugi::xml_node device) {
+                       return hostAddressElement(device) &&
+                              attributeText(device.child("driver"), "iommufd") == "yes";
+                     }) ||
+         std::ranges::any_of(arguments, [](const QemuDevice& device) {
+           return device.isVfio() && !device.property("iommufd").empty();
+         });
+}
+
 std::string launchSecurityOf(const Document& document) {
   return std::string(attributeText(document.domain().child("launchSecurity"), "type"));
 }
@@ -88,6 +102,10 @@ void readMachine(const Document& document, DomainFacts& facts) {
   facts.machine = attributeText(os.child("type"), "machine");
   facts.pcieRoot = !containerAt(document, EditPlace::pcieRoot).empty();
   facts.launchSecurity = launchSecurityOf(document);
+  if (const auto iommufd = attributeText(domain.child("iommufd"), "enabled"); !iommufd.empty()) {
+    facts.iommufd = iommufd == "yes";
+  }
+  facts.iommufdDevice = hasIommufdDevice(document);
   // Memory encryption of x86 starts only with OVMF (libvirt's kbase/launch_security_sev, QEMU's
   // docs/system/i386/tdx.rst), which SEV-SNP and TDX load as ROM instead of pflash.
   facts.uefi = attributeText(os, "firmware") == "efi" ||
@@ -234,16 +252,12 @@ GuestMemory guestMemory(std::string_view xml) {
 VfioBackend configuredBackend(std::string_view xml) {
   const Document document(xml);
   const bool everywhere = attributeText(document.domain().child("iommufd"), "enabled") == "yes";
-  for (const pugi::xml_node device : document.devices()) {
-    if (!hostAddressElement(device)) {
-      continue;
-    }
-    const auto own = attributeText(device.child("driver"), "iommufd");
-    if (own == "yes" || (own.empty() && everywhere)) {
-      return VfioBackend::iommufd;
-    }
-  }
-  return VfioBackend::container;
+  const auto devices = document.devices();
+  const bool followed = std::any_of(devices.begin(), devices.end(), [](pugi::xml_node device) {
+    return hostAddressElement(device) && attributeText(device.child("driver"), "iommufd").empty();
+  });
+  return hasIommufdDevice(document) || (everywhere && followed) ? VfioBackend::iommufd
+                                                                : VfioBackend::container;
 }
 
 namespace {

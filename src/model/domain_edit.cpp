@@ -5,14 +5,15 @@
 namespace vfpass {
 namespace {
 
-constexpr Names<EditPlace, 8> placeNames{{{EditPlace::memtune, "memtune"},
+constexpr Names<EditPlace, 9> placeNames{{{EditPlace::memtune, "memtune"},
                                           {EditPlace::memoryBacking, "memoryBacking"},
                                           {EditPlace::cputune, "cputune"},
                                           {EditPlace::numatune, "numatune"},
                                           {EditPlace::cpu, "cpu"},
                                           {EditPlace::pcieRoot, "pcie-root"},
                                           {EditPlace::qemuCommandline, "qemu:commandline"},
-                                          {EditPlace::qemuOverride, "qemu:override"}}};
+                                          {EditPlace::qemuOverride, "qemu:override"},
+                                          {EditPlace::domain, "domain"}}};
 
 constexpr Names<SettingStanding, 3> standingNames{{{SettingStanding::proposed, "proposed"},
                                                    {SettingStanding::manual, "manual"},

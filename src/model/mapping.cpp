@@ -16,6 +16,10 @@ constexpr Names<NvlinkMode, 3> nvlinkModeNames{{{NvlinkMode::all, "all"},
                                                 {NvlinkMode::partition, "partition"},
                                                 {NvlinkMode::disabled, "disabled"}}};
 
+constexpr Names<IommuBackend, 3> iommuBackendNames{{{IommuBackend::automatic, "auto"},
+                                                    {IommuBackend::container, "container"},
+                                                    {IommuBackend::iommufd, "iommufd"}}};
+
 }  // namespace
 
 std::string_view toString(Allowance allowance) { return nameOf(allowanceNames, allowance); }
@@ -49,6 +53,12 @@ std::string_view toString(NvlinkMode mode) { return nameOf(nvlinkModeNames, mode
 
 std::optional<NvlinkMode> parseNvlinkMode(std::string_view name) {
   return valueOf(nvlinkModeNames, name);
+}
+
+std::string_view toString(IommuBackend backend) { return nameOf(iommuBackendNames, backend); }
+
+std::optional<IommuBackend> parseIommuBackend(std::string_view name) {
+  return valueOf(iommuBackendNames, name);
 }
 
 }  // namespace vfpass

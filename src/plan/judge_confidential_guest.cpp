@@ -53,8 +53,8 @@ void judgeMappings(const ConfidentialTerms& terms, std::vector<ConfidentialUse>&
                   "QEMU maps the memory that the guest shares in pieces of 4 KiB, and a VFIO "
                   "container takes dma_entry_limit of them (65535): \"VFIO_MAP_DMA failed: No "
                   "space left on device\"",
-                  "raise /sys/module/vfio_iommu_type1/parameters/dma_entry_limit, or use iommufd "
-                  "(libvirt 12.1 or newer)"});
+                  "set `iommu-backend: iommufd` in the mapping (libvirt 12.2 or newer), or raise "
+                  "/sys/module/vfio_iommu_type1/parameters/dma_entry_limit"});
 }
 
 void judgeDma(const ConfidentialTerms& terms, std::vector<ConfidentialUse>& uses) {

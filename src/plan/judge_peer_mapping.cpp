@@ -10,8 +10,10 @@ namespace {
 constexpr Version kernelWithDmaBuf{6, 19};
 constexpr Version qemuWithDmaBuf{11, 0};
 constexpr const char* useContainers =
-    "remove iommufd='yes' from the <driver> of each <hostdev> and <iommufd enabled='yes'/> from "
-    "the domain, then restart it: type 1 containers map BARs";
+    "remove `iommu-backend: iommufd` from the mapping and attach it, remove iommufd='yes' from the "
+    "<driver> of each <hostdev> and <iommufd enabled='yes'/> from the domain, then restart it: "
+    "type "
+    "1 containers map BARs";
 
 }  // namespace
 

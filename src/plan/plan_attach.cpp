@@ -242,6 +242,9 @@ AttachDecision planAttach(const AttachInput& given) {
   for (auto& note : switchdevNotes(input, decision.leases)) {
     decision.plan.notes.push_back(std::move(note));
   }
+  if (!input.backendNote.empty()) {
+    decision.plan.notes.push_back(input.backendNote);
+  }
   if (confidential) {
     std::ranges::move(describe(*confidential), std::back_inserter(decision.plan.notes));
   }

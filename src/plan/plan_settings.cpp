@@ -1,6 +1,7 @@
 #include "attach_decisions.hpp"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <set>
 
@@ -9,8 +10,8 @@
 namespace vfpass::plan {
 namespace {
 
-// The only setting that a mapping requests by name.
-constexpr std::string_view requested = "gpu-clique";
+// The settings that a mapping requests by name.
+constexpr std::array<std::string_view, 2> requestedSettings{"gpu-clique", "iommu-backend"};
 
 std::vector<DomainEdit> earlierEdits(const AttachInput& input) {
   return editsOf(persistentLeases(input.leases, input.domain));
@@ -47,7 +48,9 @@ void assignEdits(const AttachInput& input, std::vector<DomainEdit> edits,
 }  // namespace
 
 bool isApplied(const Mapping& mapping, const DomainSetting& setting) {
-  return setting.edit && (mapping.applyDomainSettings || setting.name == requested);
+  return setting.edit &&
+         (mapping.applyDomainSettings ||
+          std::ranges::find(requestedSettings, setting.name) != requestedSettings.end());
 }
 
 void assignSettings(const AttachInput& input, AttachDecision& decision) {

@@ -29,6 +29,21 @@ TEST(DomainSettings, RefusesOtherWords) {
               ElementsAre(HasSubstr("`show`")));
 }
 
+TEST(IommuBackend, HasThreeValuesAndADefault) {
+  EXPECT_EQ(readMappingText(mappingWith("", "")).mapping.iommuBackend, std::nullopt);
+  for (const auto& [word, backend] :
+       {std::pair("auto", IommuBackend::automatic), std::pair("container", IommuBackend::container),
+        std::pair("iommufd", IommuBackend::iommufd)}) {
+    const auto read =
+        readMappingText(mappingWith("", "iommu-backend: " + std::string(word) + "\n"));
+    EXPECT_THAT(read.problems, IsEmpty()) << word;
+    EXPECT_EQ(read.mapping.iommuBackend, backend) << word;
+    EXPECT_EQ(toString(backend), word);
+  }
+  EXPECT_THAT(readMappingText(mappingWith("", "iommu-backend: type1\n")).problems,
+              ElementsAre(HasSubstr("`auto`, `container` or `iommufd`")));
+}
+
 TEST(Clique, AcceptsNumbersFrom0To15) {
   const auto read = readMappingText(mappingWith(", clique: 15", ""));
   EXPECT_THAT(read.problems, IsEmpty());

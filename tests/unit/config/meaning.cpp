@@ -115,6 +115,9 @@ std::string meaningOf(const Mapping& mapping) {
     lines.put("nvlink", std::string(toString(*mapping.nvlink)));
   }
   lines.put("domain-settings are applied", mapping.applyDomainSettings);
+  if (mapping.iommuBackend) {
+    lines.put("iommu-backend", std::string(toString(*mapping.iommuBackend)));
+  }
   for (const Allowance allowance : mapping.allow) {
     lines.put("allow", std::string(toString(allowance)));
   }

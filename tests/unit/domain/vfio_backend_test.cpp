@@ -35,6 +35,31 @@ TEST(ConfiguredBackend, FollowsTheDomainByDefault) {
   EXPECT_EQ(backendOf("", head), VfioBackend::container) << "no host device";
 }
 
+TEST(ConfiguredBackend, IsIommufdIfAnArgumentOfQemuUsesIt) {
+  const auto withArgument = [](const std::string& device) {
+    return "<qemu:commandline><qemu:arg value='-object'/><qemu:arg value='iommufd,id=iommufd0'/>"
+           "<qemu:arg value='-device'/><qemu:arg value='" +
+           device + "'/></qemu:commandline>";
+  };
+  EXPECT_EQ(backendOf(hostdev(""), withArgument("vfio-pci,host=0000:41:00.0,iommufd=iommufd0")),
+            VfioBackend::iommufd);
+  EXPECT_EQ(backendOf(hostdev(""), withArgument("vfio-pci,host=0000:41:00.0")),
+            VfioBackend::container)
+      << "the object alone changes nothing";
+}
+
+TEST(ConfiguredBackend, IsTheAdministratorsInDomainFacts) {
+  const auto factsOf = [](const std::string& head, const std::string& devices) {
+    return readDomainFacts("<domain type='kvm'><name>train0</name>" + head + "<devices>" + devices +
+                           "</devices></domain>");
+  };
+  EXPECT_EQ(factsOf("", hostdev("")).iommufd, std::nullopt);
+  EXPECT_EQ(factsOf("<iommufd enabled='no'/>", "").iommufd, false);
+  EXPECT_EQ(factsOf("<iommufd enabled='yes' fdgroup='iommu'/>", "").iommufd, true);
+  EXPECT_FALSE(factsOf("<iommufd enabled='yes'/>", hostdev("")).iommufdDevice);
+  EXPECT_TRUE(factsOf("", hostdev("<driver iommufd='yes'/>")).iommufdDevice);
+}
+
 TEST(ConfiguredBackend, RejectsOtherXml) {
   EXPECT_THROW(static_cast<void>(configuredBackend("<network/>")), Error);
 }

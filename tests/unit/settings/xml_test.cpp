@@ -146,6 +146,69 @@ TEST(SettingsXml, RecognizesElementsFormattedByLibvirt) {
   EXPECT_EQ(domain::withLeases(xml, {}, domain::builtInTemplates(), key), domainXml(2, 16 * gib));
 }
 
+namespace {
+
+Lease leaseWith(const DomainEdit& edit) {
+  Lease lease;
+  lease.part = LeasedFunction{};
+  lease.domain = *parseUuid("11111111-2222-3333-4444-555555555555");
+  lease.domainName = "train0";
+  lease.entry = "gpu0";
+  lease.device = lease.pf = *parsePciAddress("0000:10:00.0");
+  lease.guest = domain::placeDevices(domainXml(2, 16 * gib), 1).front();
+  lease.edits = {edit};
+  return lease;
+}
+
+std::string withLease(const std::string& xml, const std::vector<Lease>& leases) {
+  return domain::withLeases(xml, leases, domain::builtInTemplates(), key);
+}
+
+}  // namespace
+
+TEST(SettingsXml, ElementOfTheDomainItselfIsAddedAndRemovedByteForByte) {
+  const std::string element = "<iommufd enabled='yes'/>";
+  const Lease lease = leaseWith({"iommu-backend", EditPlace::domain, {element}});
+  const std::string bare = domainXml(2, 16 * gib);
+  std::string xml = withLease(bare, {lease});
+  EXPECT_TRUE(domain::carriesLeases(xml, {lease}, key));
+  EXPECT_EQ(domain::configuredBackend(xml), VfioBackend::iommufd);
+  EXPECT_EQ(domain::readDomainFacts(xml).iommufd, std::nullopt) << "not the administrator's";
+  EXPECT_EQ(withLease(xml, {lease}), xml);
+  EXPECT_EQ(withLease(xml, {}), bare);
+  // libvirt formats it after <vcpu> (tests/qemuxmlconfdata/iommufd-q35-fd.x86_64-latest.xml).
+  const std::string line = "\n  " + element;
+  ASSERT_NE(xml.find(line), std::string::npos) << xml;
+  xml.erase(xml.find(line), line.size());
+  EXPECT_FALSE(domain::carriesLeases(xml, {lease}, key));
+  xml.insert(xml.find("</vcpu>") + 7, line);
+  EXPECT_TRUE(domain::carriesLeases(xml, {lease}, key));
+  EXPECT_EQ(withLease(xml, {}), bare);
+}
+
+TEST(SettingsXml, ChangedElementOfTheDomainIsKept) {
+  const std::string element = "<iommufd enabled='yes'/>";
+  const Lease lease = leaseWith({"iommu-backend", EditPlace::domain, {element}});
+  std::string xml = withLease(domainXml(2, 16 * gib), {lease});
+  xml.replace(xml.find(element), element.size(), "<iommufd enabled='yes' fdgroup='mine'/>");
+  EXPECT_EQ(domain::readDomainFacts(xml).iommufd, true) << "now the administrator's";
+  EXPECT_NE(withLease(xml, {}).find("fdgroup='mine'"), std::string::npos);
+}
+
+// Anybody who can edit the domain can write a record that names what is not ours.
+TEST(SettingsXml, RecordRemovesNoOtherElementOfTheDomain) {
+  const std::string memtune =
+      "  <memtune>\n    <hard_limit unit='KiB'>1</hard_limit>\n  </memtune>\n";
+  const std::string bare = domainXml(2, 16 * gib, memtune);
+  const Lease lease = leaseWith({"iommu-backend",
+                                 EditPlace::domain,
+                                 {"<memtune><hard_limit unit='KiB'>1</hard_limit></memtune>"}});
+  const std::string xml = withLease(bare, {lease});
+  const std::string once = withLease(xml, {});
+  EXPECT_NE(once.find("<hard_limit unit='KiB'>1</hard_limit>"), std::string::npos);
+  EXPECT_FALSE(domain::carriesLeases(xml, {lease}, key));
+}
+
 // Anybody who can edit the domain can write metadata of vfpass.
 TEST(SettingsXml, HandlesMetadataThatNameElementTwice) {
   Lease lease;

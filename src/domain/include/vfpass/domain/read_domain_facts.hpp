@@ -31,8 +31,8 @@ GuestMemory guestMemory(std::string_view xml);
 
 /// The VFIO backend that a domain XML requests: iommufd when any PCI `<hostdev>` uses it, by
 /// `<driver iommufd='yes'/>` (libvirt 12.1) or, without that attribute, by the domain's `<iommufd
-/// enabled='yes'/>` (12.2). libvirt defaults to a container. Throws Error (ExitCode::badInput) if
-/// the text is not a domain.
+/// enabled='yes'/>` (12.2), or a `vfio-pci` in `<qemu:commandline>` by `iommufd=`. libvirt defaults
+/// to a container. Throws Error (ExitCode::badInput) if the text is not a domain.
 VfioBackend configuredBackend(std::string_view xml);
 
 /// PCI buses, passed-through devices and NUMA cells of a domain XML. Leaves out hostdevs with an

@@ -31,7 +31,8 @@ struct AttachInput {
   bool active = false;
   unsigned vcpus = 0;                            ///< that the domain starts with; 0: unknown
   std::string launchSecurity = {};               ///< type of its `<launchSecurity>`; empty: none
-  VfioBackend backend = VfioBackend::container;  ///< that its XML requests
+  VfioBackend backend = VfioBackend::container;  ///< that it starts with (chooseBackend())
+  std::string backendNote = {};                  ///< the reason; empty: nothing to tell
   Scope scope;
   std::set<std::string> plugged;  ///< entries whose device the running domain has
   std::set<std::string>

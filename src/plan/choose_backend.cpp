@@ -1,0 +1,124 @@
+#include "vfpass/plan/choose_backend.hpp"
+
+#include "vfpass/plan/judge_peer_mapping.hpp"
+
+namespace vfpass::plan {
+namespace {
+
+constexpr Version libvirtWithIommufd{12, 2};
+constexpr const char* element = "<iommufd enabled='yes'/>";
+
+bool knowsElement(const std::optional<Version>& libvirt) {
+  return libvirt && !isOlder(libvirt, libvirtWithIommufd);
+}
+
+VfioBackend wantedBackend(const BackendTerms& terms) {
+  switch (terms.requested.value_or(IommuBackend::automatic)) {
+    case IommuBackend::container:
+      return VfioBackend::container;
+    case IommuBackend::iommufd:
+      return VfioBackend::iommufd;
+    case IommuBackend::automatic:
+      break;
+  }
+  const bool iommufd = terms.domains.value_or(!terms.containers);
+  return iommufd ? VfioBackend::iommufd : VfioBackend::container;
+}
+
+// The backend of the domain as a whole: if one device uses iommufd, containers do not map its BARs
+// for it.
+PeerMapping peersWith(const BackendTerms& terms, VfioBackend backend) {
+  PeerMapping peers;
+  peers.backend = terms.domainsDevice ? VfioBackend::iommufd : backend;
+  judgePeerMapping(peers, terms.kernel, terms.versions.qemu);
+  return peers;
+}
+
+std::string requestOf(const BackendTerms& terms) {
+  return "iommu-backend: " +
+         std::string(toString(terms.requested.value_or(IommuBackend::automatic)));
+}
+
+// The administrator's element against the mapping's request.
+std::optional<Objection> conflict(const BackendTerms& terms, VfioBackend wanted) {
+  if (!terms.domains || *terms.domains == (wanted == VfioBackend::iommufd)) {
+    return std::nullopt;
+  }
+  return Objection{
+      "the mapping has " + requestOf(terms) + ", but the domain has <iommufd enabled='" +
+          (*terms.domains ? "yes" : "no") + "'/>",
+      "remove that element from the domain, or set `iommu-backend: auto`", ExitCode::badInput};
+}
+
+std::optional<Objection> missingOnHost(const BackendTerms& terms, VfioBackend wanted) {
+  if (wanted == VfioBackend::container && !terms.containers) {
+    return Objection{requestOf(terms) + ": the kernel has no VFIO containers",
+                     "set `iommu-backend: iommufd`"};
+  }
+  if (wanted == VfioBackend::iommufd && !terms.domains && !knowsElement(terms.versions.libvirt)) {
+    return Objection{requestOf(terms) +
+                         (terms.requested == IommuBackend::iommufd
+                              ? ""
+                              : ": the kernel has no VFIO containers, and iommufd") +
+                         " needs libvirt 12.2 or newer, which has " + element +
+                         "; this host has libvirt " + versionText(terms.versions.libvirt),
+                     terms.containers
+                         ? "install libvirt 12.2 or newer, or set `iommu-backend: auto`"
+                         : "install libvirt 12.2 or newer"};
+  }
+  return std::nullopt;
+}
+
+std::string reasonFor(const BackendTerms& terms, VfioBackend backend) {
+  if (terms.requested && terms.requested != IommuBackend::automatic) {
+    return "the mapping requests it";
+  }
+  if (terms.domains) {
+    return "the domain's <iommufd> says so";
+  }
+  return backend == VfioBackend::container ? "libvirt's default"
+                                           : "the kernel has no VFIO containers";
+}
+
+std::string noteOf(const BackendTerms& terms, VfioBackend backend, const PeerMapping& peers) {
+  const bool usual = backend == VfioBackend::container && !terms.domainsDevice;
+  if (!terms.requested && usual && !terms.peers) {
+    return {};
+  }
+  std::string note = requestOf(terms) + ": " +
+                     (backend == VfioBackend::container ? "containers" : "iommufd") + " (" +
+                     reasonFor(terms, backend) + "); ";
+  if (terms.domainsDevice && backend == VfioBackend::container) {
+    note += "a device of the domain uses iommufd; ";
+  }
+  note += peers.reason;
+  if (!peers.possible.value_or(false) && terms.peers) {
+    note += peers.possible ? "; the devices cannot reach each other, so that GPUDirect RDMA fails"
+                           : "; whether the devices can reach each other is unknown";
+    note += "; " + peers.remedy;
+  }
+  return note;
+}
+
+}  // namespace
+
+BackendChoice chooseBackend(const BackendTerms& terms) {
+  BackendChoice choice;
+  choice.backend = wantedBackend(terms);
+  for (const auto& objection :
+       {conflict(terms, choice.backend), missingOnHost(terms, choice.backend)}) {
+    if (objection) {
+      choice.objections.push_back(*objection);
+    }
+  }
+  const PeerMapping peers = peersWith(terms, choice.backend);
+  choice.note = noteOf(terms, choice.backend, peers);
+  if (choice.backend == VfioBackend::iommufd && !terms.domains && choice.objections.empty()) {
+    choice.setting = DomainSetting{
+        "iommu-backend", element, reasonFor(terms, choice.backend) + "; " + peers.reason,
+        SettingStanding::proposed, DomainEdit{"iommu-backend", EditPlace::domain, {element}}};
+  }
+  return choice;
+}
+
+}  // namespace vfpass::plan

@@ -1,0 +1,157 @@
+#include "vfpass/plan/choose_backend.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "attach_decisions.hpp"
+
+namespace vfpass::plan {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+// A GPU and a NIC on Debian testing, whose iommufd maps BARs.
+BackendTerms newHost(std::optional<IommuBackend> requested = {}) {
+  BackendTerms terms;
+  terms.requested = requested;
+  terms.peers = true;
+  terms.versions = {Version{12, 8}, Version{11, 1}};
+  terms.kernel = Version{7, 2};
+  return terms;
+}
+
+// The same on Debian 13.
+BackendTerms oldHost(std::optional<IommuBackend> requested = {}) {
+  BackendTerms terms = newHost(requested);
+  terms.versions = {Version{11, 3}, Version{10, 0}};
+  terms.kernel = Version{6, 12};
+  return terms;
+}
+
+Objection onlyObjection(const BackendTerms& terms) {
+  const BackendChoice choice = chooseBackend(terms);
+  EXPECT_EQ(choice.objections.size(), 1U);
+  EXPECT_FALSE(choice.setting.has_value());
+  return choice.objections.empty() ? Objection{} : choice.objections[0];
+}
+
+TEST(ChooseBackend, AutoKeepsContainersAndWritesNothing) {
+  for (const BackendTerms& terms :
+       {newHost(), oldHost(), newHost(IommuBackend::automatic), oldHost(IommuBackend::automatic)}) {
+    const BackendChoice choice = chooseBackend(terms);
+    EXPECT_EQ(choice.backend, VfioBackend::container);
+    EXPECT_FALSE(choice.setting.has_value());
+    EXPECT_THAT(choice.objections, IsEmpty());
+    EXPECT_THAT(choice.note, HasSubstr("iommu-backend: auto: containers (libvirt's default); "
+                                       "VFIO containers (type 1) map each device's BARs"));
+  }
+}
+
+TEST(ChooseBackend, SaysNothingOfDefaultWithoutPeers) {
+  BackendTerms terms = oldHost();
+  terms.peers = false;
+  EXPECT_EQ(chooseBackend(terms).note, "");
+  terms.requested = IommuBackend::automatic;
+  EXPECT_NE(chooseBackend(terms).note, "") << "the mapping asks for the reason";
+}
+
+TEST(ChooseBackend, IommufdIsWrittenForLibvirtThatKnowsTheElement) {
+  const BackendChoice choice = chooseBackend(newHost(IommuBackend::iommufd));
+  EXPECT_EQ(choice.backend, VfioBackend::iommufd);
+  EXPECT_THAT(choice.objections, IsEmpty());
+  ASSERT_TRUE(choice.setting && choice.setting->edit);
+  EXPECT_EQ(choice.setting->edit->place, EditPlace::domain);
+  EXPECT_EQ(choice.setting->edit->elements, std::vector<std::string>{"<iommufd enabled='yes'/>"});
+  EXPECT_THAT(choice.note, HasSubstr("iommufd (the mapping requests it); iommufd maps each"));
+  EXPECT_THAT(choice.note, Not(HasSubstr("GPUDirect RDMA fails")));
+}
+
+TEST(ChooseBackend, IommufdIsRefusedWithoutTheElement) {
+  for (const auto& libvirt :
+       {std::optional(Version{12, 1}), std::optional(Version{9, 0}), std::optional<Version>()}) {
+    BackendTerms terms = newHost(IommuBackend::iommufd);
+    terms.versions.libvirt = libvirt;
+    const Objection objection = onlyObjection(terms);
+    EXPECT_THAT(objection.message, HasSubstr("this host has libvirt " + versionText(libvirt)));
+    EXPECT_THAT(objection.message, HasSubstr("libvirt 12.2 or newer"));
+    EXPECT_EQ(objection.code, ExitCode::refused);
+  }
+}
+
+TEST(ChooseBackend, WarnsWherePeerToPeerIsLost) {
+  for (const auto& [kernel, qemu] :
+       {std::pair(Version{6, 18}, Version{11, 1}), std::pair(Version{6, 19}, Version{10, 2})}) {
+    BackendTerms terms = newHost(IommuBackend::iommufd);
+    terms.kernel = kernel;
+    terms.versions.qemu = qemu;
+    const BackendChoice choice = chooseBackend(terms);
+    EXPECT_THAT(choice.objections, IsEmpty()) << "the guest may do without";
+    EXPECT_TRUE(choice.setting.has_value());
+    EXPECT_THAT(choice.note, HasSubstr("GPUDirect RDMA fails"));
+    EXPECT_THAT(choice.note, HasSubstr("Linux " + versionText(kernel)));
+  }
+  BackendTerms unknown = newHost(IommuBackend::iommufd);
+  unknown.versions.qemu = std::nullopt;
+  EXPECT_THAT(chooseBackend(unknown).note, HasSubstr("is unknown"));
+}
+
+TEST(ChooseBackend, AutoFollowsTheDomain) {
+  BackendTerms terms = oldHost();
+  terms.domains = true;
+  const BackendChoice choice = chooseBackend(terms);
+  EXPECT_EQ(choice.backend, VfioBackend::iommufd);
+  EXPECT_FALSE(choice.setting.has_value());
+  EXPECT_THAT(choice.objections, IsEmpty());
+  EXPECT_THAT(choice.note, HasSubstr("the domain's <iommufd> says so"));
+  EXPECT_THAT(choice.note, HasSubstr("GPUDirect RDMA fails"));
+  terms.domains = false;
+  EXPECT_EQ(chooseBackend(terms).backend, VfioBackend::container);
+}
+
+TEST(ChooseBackend, OneDeviceWithIommufdLosesPeers) {
+  BackendTerms terms = oldHost();
+  terms.domainsDevice = true;
+  const BackendChoice choice = chooseBackend(terms);
+  EXPECT_EQ(choice.backend, VfioBackend::container);
+  EXPECT_THAT(choice.note, HasSubstr("a device of the domain uses iommufd"));
+  EXPECT_THAT(choice.note, HasSubstr("GPUDirect RDMA fails"));
+}
+
+TEST(ChooseBackend, RefusesRequestAgainstTheDomain) {
+  BackendTerms terms = newHost(IommuBackend::container);
+  terms.domains = true;
+  EXPECT_THAT(onlyObjection(terms).message,
+              HasSubstr("iommu-backend: container, but the domain has <iommufd enabled='yes'/>"));
+  EXPECT_EQ(onlyObjection(terms).code, ExitCode::badInput);
+  terms = newHost(IommuBackend::iommufd);
+  terms.domains = false;
+  EXPECT_THAT(onlyObjection(terms).message, HasSubstr("<iommufd enabled='no'/>"));
+  terms.domains = true;
+  const BackendChoice same = chooseBackend(terms);
+  EXPECT_THAT(same.objections, IsEmpty());
+  EXPECT_FALSE(same.setting.has_value()) << "the element is there";
+}
+
+TEST(ChooseBackend, KernelWithoutContainersTakesIommufd) {
+  BackendTerms terms = newHost();
+  terms.containers = false;
+  EXPECT_TRUE(chooseBackend(terms).setting.has_value());
+  EXPECT_THAT(chooseBackend(terms).note, HasSubstr("the kernel has no VFIO containers"));
+  terms.requested = IommuBackend::container;
+  EXPECT_THAT(onlyObjection(terms).message, HasSubstr("the kernel has no VFIO containers"));
+  terms = oldHost();
+  terms.containers = false;
+  EXPECT_THAT(onlyObjection(terms).message, HasSubstr("this host has libvirt 11.3"));
+  EXPECT_THAT(onlyObjection(terms).remedy, Not(HasSubstr("auto")));
+}
+
+TEST(ChooseBackend, SettingIsAppliedAlsoIfOthersAreOnlyShown) {
+  const BackendChoice choice = chooseBackend(newHost(IommuBackend::iommufd));
+  ASSERT_TRUE(choice.setting.has_value());
+  EXPECT_TRUE(isApplied(Mapping(), *choice.setting));
+}
+
+}  // namespace
+}  // namespace vfpass::plan
