@@ -79,7 +79,7 @@ ImportSubject importSubject(Session& session, const std::string& vm) {
 
 namespace {
 
-std::vector<HandMadeDevice> devicesIn(const DomainXml& xml) {
+std::vector<HandMadeDevice> handMadeIn(const DomainXml& xml) {
   return xml.empty() ? std::vector<HandMadeDevice>() : domain::readHandMade(xml);
 }
 
@@ -123,8 +123,8 @@ void readDomain(const ImportSubject& subject, plan::ImportInput& input) {
   const DomainXml& configured = domain.persistent ? domain.persistentXml : domain.liveXml;
   input.domain = domain.uuid;
   input.active = domain.active;
-  input.configured = devicesIn(configured);
-  input.running = devicesIn(domain.liveXml);
+  input.configured = handMadeIn(configured);
+  input.running = handMadeIn(domain.liveXml);
   input.interfaces = domain::parseDomain(configured).interfaces;
   input.domains = subject.survey.summaries;
   input.pools = subject.survey.pools;

@@ -36,7 +36,7 @@ bool matchesAny(const std::vector<std::string>& patterns, const std::vector<std:
   return matched || !positive;
 }
 
-bool matches(const View& view, const Device& pf, const DeviceMatch& match) {
+bool selectsPf(const View& view, const Device& pf, const DeviceMatch& match) {
   std::vector<std::string> names;
   std::vector<std::string> macs;
   for (const Netdev& netdev : pf.netdevs) {
@@ -73,7 +73,7 @@ std::map<std::string, std::string> remediesByFile(const View& view) {
 std::vector<std::size_t> matchingPfs(const View& view, const DeviceMatch& match) {
   std::vector<std::size_t> found;
   for (const std::size_t pf : view.pfs()) {
-    if (matches(view, view.function(pf), match)) {
+    if (selectsPf(view, view.function(pf), match)) {
       found.push_back(pf);
     }
   }

@@ -100,7 +100,7 @@ class IpLinkWords {
   std::vector<std::string> words_;
 };
 
-void addSettings(const View& view, std::vector<BootPolicy>& policies) {
+void addVfSettings(const View& view, std::vector<BootPolicy>& policies) {
   for (const BootLine& line : vfSettingLines(view.root())) {
     const IpLinkWords words(line.text);
     BootPolicy policy = scriptPolicy(line);
@@ -116,7 +116,7 @@ void addSettings(const View& view, std::vector<BootPolicy>& policies) {
 std::vector<BootPolicy> scriptPolicies(const View& view) {
   std::vector<BootPolicy> policies;
   addCounts(view, policies);
-  addSettings(view, policies);
+  addVfSettings(view, policies);
   return policies;
 }
 

@@ -65,7 +65,7 @@ void readVlan(pugi::xml_node device, HandMadeDevice& read) {
   }
 }
 
-HandMadeDevice readElement(pugi::xml_node device, HandMadeKind kind) {
+HandMadeDevice readHandMadeElement(pugi::xml_node device, HandMadeKind kind) {
   HandMadeDevice read;
   read.kind = kind;
   read.form = formOf(device);
@@ -96,7 +96,7 @@ std::vector<HandMadeDevice> readHandMade(std::string_view xml) {
   std::vector<HandMadeDevice> devices;
   for (const auto device : document.devices()) {
     if (const auto kind = kindOf(device)) {
-      devices.push_back(readElement(device, *kind));
+      devices.push_back(readHandMadeElement(device, *kind));
     }
   }
   for (const QemuDevice& device : readQemuArguments(document).devices) {
