@@ -195,9 +195,9 @@ void moveTogether(const std::vector<WorkingPair>& pairs, const std::string& memo
     report.findings.push_back(verdict.finding);
     if (verdict.run) {
       report.findings.push_back(
-          judgeCounters(pairs[i].initiator, verdict.claimedBytes, before[i].sent));
+          judgeCounters(pairs[i].initiator, "all at once", verdict.claimedBytes, before[i].sent));
       report.findings.push_back(
-          judgeCounters(pairs[i].target, verdict.claimedBytes, before[i].received));
+          judgeCounters(pairs[i].target, "all at once", verdict.claimedBytes, before[i].received));
       sustained.push_back(*verdict.run);
       together.pairs.push_back({transfers[i].subject, aloneRate(report.figures, transfers[i]),
                                 verdict.run->gigabitsPerSecond});
