@@ -220,6 +220,16 @@ bool isKeptDevice(pugi::xml_node device, const Lease& lease) {
          aliasOf(device) == std::string(keptPrefix) + lease.entry;
 }
 
+// Adopted elements look the same with and without a lease; only what attach set beside them shows
+// that a detach has left them.
+bool areLeftAdopted(const Document& document, const std::vector<Lease>& leases) {
+  const auto edits = editsOf(leases);
+  return !edits.empty() && carriesEdits(document, edits) &&
+         std::ranges::all_of(leases, [&](const Lease& lease) {
+           return isAdopted(lease) && findAdopted(document, lease);
+         });
+}
+
 // Those of a kept device, its root port, and the controllers of a mirrored tree.
 std::set<std::string, std::less<>> keptAliases(const std::vector<Lease>& leases) {
   std::set<std::string, std::less<>> aliases;
@@ -227,8 +237,10 @@ std::set<std::string, std::less<>> keptAliases(const std::vector<Lease>& leases)
     aliases.insert(std::string(keptPrefix) + ours.substr(aliasPrefix.size()));
   };
   for (const Lease& lease : leases) {
-    add(deviceAlias(lease));
-    add(portAlias(lease));
+    if (!isAdopted(lease)) {  // whose alias, also one of an earlier detach, is the domain's own
+      add(deviceAlias(lease));
+      add(portAlias(lease));
+    }
   }
   for (const GuestController& controller : controllersOf(leases)) {
     add(controllerAlias(controller));
@@ -243,7 +255,7 @@ std::optional<std::string> withDevicesTakenBack(std::string_view xml,
   const Document document(xml);
   const auto aliases = keptAliases(leases);
   std::vector<Splice> splices;
-  bool found = false;
+  bool found = areLeftAdopted(document, leases);
   for (const auto device : document.devices()) {
     if (aliases.contains(aliasOf(device))) {
       replaceInTag(document, device.child("alias"), keptPrefix, aliasPrefix, splices);
@@ -261,7 +273,7 @@ std::optional<std::string> withDevicesTakenBack(std::string_view xml,
     return std::nullopt;
   }
   for (const auto device : document.domain().child("qemu:override").children("qemu:device")) {
-    if (attributeText(device, "alias").starts_with(keptPrefix)) {
+    if (aliases.contains(attributeText(device, "alias"))) {
       replaceInTag(document, device, keptPrefix, aliasPrefix, splices);
     }
   }

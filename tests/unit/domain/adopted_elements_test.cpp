@@ -183,5 +183,43 @@ TEST(KeptDevices, LeaveAnAdoptedElementAsItIs) {
   EXPECT_EQ(withDevicesKept(withAdopted(xml), {adoptedLease(xml)}), xml);
 }
 
+std::size_t occurrences(const std::string& text, const std::string& part) {
+  std::size_t count = 0;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
+    ++count;
+  }
+  return count;
+}
+
+// A detach that left the devices is rolled back: domain settings stayed in the XML.
+TEST(KeptDevices, SettingsOfAnAdoptedElementAreNotAddedAgain) {
+  const auto xml = readCase("q35.xml");
+  Lease lease = adoptedLease(xml);
+  lease.edits = {{"memory-locked", EditPlace::memoryBacking, {"<locked/>"}}};
+  const auto with = withLeases(xml, {lease}, skeletons(), fake::sealKey());
+  const auto kept = withDevicesKept(with, {lease});
+  const auto back = withLeases(kept, {lease}, skeletons(), fake::sealKey());
+  EXPECT_EQ(occurrences(back, "<locked/>"), occurrences(with, "<locked/>"));
+  EXPECT_TRUE(carriesLeases(back, {lease}, fake::sealKey()));
+}
+
+// An element that an earlier detach left, and that a mapping has taken over since.
+TEST(KeptDevices, AliasOfAnAdoptedElementStaysInTheInverse) {
+  const auto xml = replaced(readCase("q35.xml"), adoptedLease(readCase("q35.xml")).adoptedElement,
+                            "<hostdev mode='subsystem' type='pci' managed='yes'>"
+                            "<source><address domain='0x0000' bus='0x5e' slot='0x00' "
+                            "function='0x0'/></source><alias name='ua-kept-rail0'/>"
+                            "<address type='pci' domain='0x0000' bus='0x00' slot='0x03' "
+                            "function='0x0'/></hostdev>");
+  std::vector<Lease> leases = sampleLeases(xml);
+  std::erase_if(leases, [](const Lease& lease) { return lease.entry == "rail0"; });
+  ASSERT_FALSE(leases.empty());
+  leases.push_back(adoptedLease(xml));
+  const auto with = withLeases(xml, leases, skeletons(), fake::sealKey());
+  const auto back =
+      withLeases(withDevicesKept(with, leases), leases, skeletons(), fake::sealKey());
+  EXPECT_TRUE(carriesLeases(back, leases, fake::sealKey()));
+}
+
 }  // namespace
 }  // namespace vfpass::domain
