@@ -51,6 +51,14 @@ bool removesVfs(const Plan& plan, const PciAddress& pf) {
   });
 }
 
+// The leases end, and the domain keeps their devices.
+bool leavesDevices(const Plan& plan) {
+  return std::ranges::any_of(plan.steps, [](const Step& step) {
+    const auto* edit = std::get_if<EditDomain>(&step.action);
+    return edit != nullptr && !edit->kept.empty();
+  });
+}
+
 // The leases that the plan ends, by PF, where no other lease remains. A lease that gets another
 // name ends and is recorded again.
 std::map<PciAddress, std::vector<Lease>> lastLeases(const Plan& plan, const Direction& direction,
@@ -124,7 +132,7 @@ void checkCreatedVfs(const CreateVfs& created, const Plan& plan, Tools& tools) {
 }
 
 std::vector<Step> findUnusedVfs(const Plan& plan, Tools& tools) {
-  return removals(plan, inOrder, tools);
+  return leavesDevices(plan) ? std::vector<Step>{} : removals(plan, inOrder, tools);
 }
 
 void removeUnusedVfs(const Plan& plan, HolderGate& gate, Tools& tools,

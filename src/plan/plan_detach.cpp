@@ -15,11 +15,14 @@ bool isInUse(const VirtualFunction& vf, const std::vector<Holder>& holders) {
 }
 
 // Writing 0 to sriov_numvfs removes every VF of a PF. Allowed only with the last lease, only if
-// vfpass created the VFs, and only if no other VF is in use.
+// vfpass created the VFs, and only if no other VF is in use. A domain keeps its own element for an
+// adopted VF.
 bool mayRemoveVfs(const PhysicalFunction& pf, const std::vector<Lease>& leases,
                   const std::vector<Lease>& allLeases, const std::vector<Holder>& holders) {
   const bool ours =
-      std::ranges::all_of(leases, [](const Lease& lease) { return lease.original.created; });
+      std::ranges::all_of(leases, [](const Lease& lease) {
+        return lease.original.created && !isAdopted(lease);
+      });
   const bool leased = std::ranges::any_of(allLeases, [&](const Lease& lease) {
     return lease.pf == pf.address && findLease(leases, lease.domain, lease.entry) == nullptr;
   });

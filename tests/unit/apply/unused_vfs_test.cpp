@@ -61,6 +61,22 @@ TEST_F(UnusedVfsTest, StayIfSomebodyHasOneWithoutALease) {
   EXPECT_THAT(vfs(), testing::SizeIs(testing::Gt(3)));
 }
 
+// `detach --keep` ends the last lease.
+TEST_F(UnusedVfsTest, StayIfTheDomainKeepsItsDevices) {
+  endOtherLease();
+  const auto leases = openDatabase().leases();
+  ASSERT_FALSE(leases.empty());
+  plan.steps = {{EditDomain{plan.domain, {}, leases}, {EditDomain{plan.domain, leases}}, ""}};
+  for (const Lease& lease : leases) {
+    plan.steps.push_back(
+        {DropLease{lease.domain, lease.entry, lease.generation, lease.pf}, {}, ""});
+  }
+  const auto count = vfs().size();
+  host.execute(plan);
+  EXPECT_THAT(vfs(), testing::SizeIs(count));
+  EXPECT_THAT(openDatabase().leases(), IsEmpty());
+}
+
 TEST_F(UnusedVfsTest, AreRemovedByTheRecoveryOfTheDetach) {
   host.hypervisor.killAfterDefine = true;
   EXPECT_THROW(host.execute(plan), fake::Killed);

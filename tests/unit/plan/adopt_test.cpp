@@ -258,6 +258,17 @@ TEST_F(LeaveTest, RunningGuestKeepsWhatWasTakenOver) {
   EXPECT_EQ(count<DropLease>(plan), 1U);
 }
 
+// Its element stays in the domain, which could not start any more.
+TEST_F(LeaveTest, VfThatWasTakenOverIsNotRemoved) {
+  DetachInput detach = detachInput();
+  for (Lease& lease : detach.leases) {
+    lease.original.created = true;
+  }
+  EXPECT_EQ(count<RemoveVfs>(planDetach(detach)), 0U);
+  detach.leases.at(0).adoptedElement.clear();
+  EXPECT_EQ(count<RemoveVfs>(planDetach(detach)), 1U);
+}
+
 TEST_F(LeaveTest, KeepLeavesEverythingAndSetsWhatTheNextStartNeeds) {
   DetachInput detach = detachInput();
   detach.keep = true;
