@@ -104,7 +104,9 @@ std::vector<std::string> differencesOfFunction(const Lease& lease, const Invento
     return {other};
   }
   std::vector<std::string> differences;
-  compareDriver(lease, *function, differences);
+  if (!lease.managed) {  // libvirt binds it, and lease.original may be from a run of the guest
+    compareDriver(lease, *function, differences);
+  }
   return differences;
 }
 
