@@ -220,8 +220,10 @@ void takeElement(const AttachInput& input, const HostElement& element, Lease& le
 
 }  // namespace
 
-bool adopts(const AttachInput& input, bool adopt, const std::string& entry) {
-  return adopt && earlierLease(input, entry) == nullptr;
+bool adopts(const AttachInput& input, bool adopt, const std::string& entry,
+            const PciAddress& device) {
+  const Lease* earlier = earlierLease(input, entry);
+  return adopt && (earlier == nullptr || earlier->device != device);
 }
 
 bool asksToAdopt(const AttachInput& input, const std::string& entry) {
@@ -299,7 +301,7 @@ std::optional<AttachInput> withAdoptions(const AttachInput& input) {
   std::vector<Objection> raisedLater;
   std::set<std::string> plugged;
   const auto add = [&](bool adopt, const std::string& entry, const PciAddress& device) {
-    if (adopts(input, adopt, entry) && findIn(input.liveElements, device) != nullptr) {
+    if (adopts(input, adopt, entry, device) && findIn(input.liveElements, device) != nullptr) {
       plugged.insert(entry);
     }
   };

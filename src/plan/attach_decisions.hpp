@@ -74,8 +74,9 @@ bool sameTerms(const Lease& earlier, const Lease& wanted);
 // adopt_element.cpp
 
 /// Whether this attach takes over the domain's own element for the entry: `adopt` is the mapping's
-/// word, and the entry has no lease yet.
-bool adopts(const AttachInput& input, bool adopt, const std::string& entry);
+/// word, and the entry has no lease of this device yet.
+bool adopts(const AttachInput& input, bool adopt, const std::string& entry,
+            const PciAddress& device);
 
 /// Whether the mapping has the word for this entry: what then prevents it is objected to there.
 bool asksToAdopt(const AttachInput& input, const std::string& entry);

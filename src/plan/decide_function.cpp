@@ -73,7 +73,7 @@ void judge(const AttachInput& input, const MappedFunction& entry, const Device& 
     addReported(function.busPeers, terms);
   }
   addReported(function.groupPeers, terms);
-  const bool adopt = adopts(input, entry.adopt, entry.name);
+  const bool adopt = adopts(input, entry.adopt, entry.name, entry.pci);
   if (keptLease(input, entry) == nullptr) {
     append(checkFunctionUse(function, terms,
                             adopt ? holdersExceptOwnGuest(input) : input.inventory.holders),
@@ -141,7 +141,7 @@ std::vector<Lease> decideFunctions(const AttachInput& input, const std::vector<L
       lease.adoptedElement = kept->adoptedElement;
       lease.managed = kept->managed;
       lease.guest = kept->guest;
-    } else if (adopts(input, entry.adopt, entry.name)) {
+    } else if (adopts(input, entry.adopt, entry.name, entry.pci)) {
       adoptFunction(input, entry, lease, objections);
     } else {
       places.assign(earlierLease(input, entry.name), lease, objections);

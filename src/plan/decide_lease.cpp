@@ -238,7 +238,7 @@ void decideForm(const AttachInput& input, const MappedVf& entry, const PhysicalF
     return;
   }
   vfOf(lease).teamingWith = entry.teamingWith;
-  if (adopts(input, entry.adopt, entry.name)) {
+  if (adopts(input, entry.adopt, entry.name, lease.device)) {
     adoptVf(input, entry, pf, lease, objections);
     return;
   }

@@ -231,6 +231,22 @@ TEST_F(AdoptTest, MirrorIsRefusedOnceADeviceIsTakenOver) {
   EXPECT_THAT(objection().message, HasSubstr("would move rail0"));
 }
 
+TEST_F(AdoptTest, EntryOfAnotherDeviceTakesItsElementOver) {
+  input.leases = decide().leases;
+  VirtualFunction& next = kernel.pfs.at(*parsePciAddress("0000:01:00.0")).vfs[3];
+  HostElement other = element;
+  other.device = next.address;
+  other.guestAddress = PciAddress{0, 7, 0, 0};
+  other.text = "<hostdev managed='yes'/>";
+  input.elements.push_back(other);
+  input.domains[0].claims.push_back({other.device, "", {}});
+  input.mapping.vfs[0].index = 3;
+  const auto decision = decide();
+  ASSERT_THAT(decision.objections, IsEmpty());
+  EXPECT_EQ(decision.leases.at(0).device, other.device);
+  EXPECT_EQ(decision.leases.at(0).adoptedElement, other.text);
+}
+
 class LeaveTest : public AdoptTest {
  protected:
   DetachInput detachInput() {
