@@ -81,6 +81,28 @@ std::vector<std::string> entriesOf(const std::vector<Lease>& leases) {
   return names;
 }
 
+// What --keep leaves are elements of the persistent configuration. Without leases detach would
+// remove them.
+void checkKept(const Target& target, const std::vector<Lease>& own, const DetachOptions& options) {
+  const std::string domain = "domain " + printable(target.name);
+  if (!options.keep || (own.empty() && carriesNothing(target.domain->persistentXml))) {
+    return;
+  }
+  if (own.empty()) {
+    throw Error(domain + " has devices of vfpass in its XML, but no leases that --keep could end",
+                "run `vfpass attach " + shellArgument(target.name) + "` first", ExitCode::refused);
+  }
+  std::vector<Lease> liveOnly = own;
+  std::erase_if(liveOnly, [](const Lease& lease) { return lease.persistent; });
+  if (!liveOnly.empty()) {
+    throw Error(
+        "only the running " + domain + " has " + join(entriesOf(liveOnly), ", ") +
+            ": its configuration has nothing that --keep could leave",
+        "run `vfpass attach " + shellArgument(target.name) + "` first, or detach without --keep",
+        ExitCode::refused);
+  }
+}
+
 // A device that stays with the domain stays in both configurations, and so both lose the lease.
 void checkScope(const Target& target, const std::vector<Lease>& leases,
                 const DetachOptions& options) {
@@ -99,6 +121,7 @@ void checkScope(const Target& target, const std::vector<Lease>& leases,
                 "define it with `virsh define` first, or detach without --keep",
                 ExitCode::badInput);
   }
+  checkKept(target, staying, options);
   const bool active = target.domain && target.domain->active;
   if (active && target.domain->persistent && options.scope.live != options.scope.config &&
       !staying.empty()) {
