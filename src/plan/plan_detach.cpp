@@ -19,10 +19,8 @@ bool isInUse(const VirtualFunction& vf, const std::vector<Holder>& holders) {
 // adopted VF.
 bool mayRemoveVfs(const PhysicalFunction& pf, const std::vector<Lease>& leases,
                   const std::vector<Lease>& allLeases, const std::vector<Holder>& holders) {
-  const bool ours =
-      std::ranges::all_of(leases, [](const Lease& lease) {
-        return lease.original.created && !isAdopted(lease);
-      });
+  const bool ours = std::ranges::all_of(
+      leases, [](const Lease& lease) { return lease.original.created && !isAdopted(lease); });
   const bool leased = std::ranges::any_of(allLeases, [&](const Lease& lease) {
     return lease.pf == pf.address && findLease(leases, lease.domain, lease.entry) == nullptr;
   });

@@ -216,8 +216,7 @@ TEST(KeptDevices, AliasOfAnAdoptedElementStaysInTheInverse) {
   ASSERT_FALSE(leases.empty());
   leases.push_back(adoptedLease(xml));
   const auto with = withLeases(xml, leases, skeletons(), fake::sealKey());
-  const auto back =
-      withLeases(withDevicesKept(with, leases), leases, skeletons(), fake::sealKey());
+  const auto back = withLeases(withDevicesKept(with, leases), leases, skeletons(), fake::sealKey());
   EXPECT_TRUE(carriesLeases(back, leases, fake::sealKey()));
 }
 
