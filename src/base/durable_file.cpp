@@ -76,13 +76,26 @@ void writeDraft(const std::filesystem::path& file, const std::string& content,
   syncNames(file.parent_path());
 }
 
+// Gives the draft a name that must be free; without RENAME_NOREPLACE, which NFS and OpenZFS before
+// 2.2 refuse (EINVAL, rename(2)), by a link.
+bool placeNew(const std::string& draft, const std::filesystem::path& file) {
+  if (::renameat2(AT_FDCWD, draft.c_str(), AT_FDCWD, file.c_str(), RENAME_NOREPLACE) == 0) {
+    return true;
+  }
+  if (errno != EINVAL || ::link(draft.c_str(), file.c_str()) != 0) {
+    return false;
+  }
+  ::unlink(draft.c_str());
+  return true;
+}
+
 }  // namespace
 
 void createDurably(const std::filesystem::path& file, const std::string& content) {
   writeDraft(
       file, content, [](int draft) { return ::fchmod(draft, 0644) == 0; },
       [&](const std::string& draft) {
-        if (::renameat2(AT_FDCWD, draft.c_str(), AT_FDCWD, file.c_str(), RENAME_NOREPLACE) == 0) {
+        if (placeNew(draft, file)) {
           return true;
         }
         if (errno == EEXIST) {
