@@ -165,6 +165,7 @@ bool isKnown(Session& session, const std::string& vm) {
 }
 
 ExitCode diagnoseVm(Session& session, const std::string& vm) {
+  session.requireThisHost("diagnose");
   if (!isKnown(session, vm)) {
     throwNoMapping(session, vm, vm);
   }
