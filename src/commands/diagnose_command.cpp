@@ -74,10 +74,10 @@ class VmDiagnosis {
   }
 
   void addServices() {
-    const Mapping* mapping = config::findMapping(session_.configuration(), report_.vm, report_.vm);
+    mapping_ = mappingNamedBy(session_, report_.vm);
     for (const std::string& line :
-         missingServices(session_, mapping == nullptr ? std::vector<Mapping>{}
-                                                      : std::vector<Mapping>{*mapping})) {
+         missingServices(session_, mapping_ == nullptr ? std::vector<Mapping>{}
+                                                       : std::vector<Mapping>{*mapping_})) {
       add(Rank::problem, "", line, "");
     }
   }
@@ -98,11 +98,10 @@ class VmDiagnosis {
     for (const report::RefusedMetadata& refused : reader.readRefused(report_.vm)) {
       add(Rank::problem, "metadata", refused.reason, refused.remedy);
     }
-    for (const std::string& name : unattachedMappings(session_, leases_)) {
-      if (name == report_.vm) {
-        add(Rank::problem, "", "the VM has a mapping, but is not attached",
-            "run `vfpass attach " + argument_ + "`");
-      }
+    const auto unattached = unattachedMappings(session_, leases_);
+    if (mapping_ != nullptr && std::ranges::find(unattached, mapping_->vm) != unattached.end()) {
+      add(Rank::problem, "", "the VM has a mapping, but is not attached",
+          "run `vfpass attach " + argument_ + "`");
     }
   }
 
@@ -148,6 +147,7 @@ class VmDiagnosis {
   Session& session_;
   std::string argument_;
   std::string source_;
+  const Mapping* mapping_ = nullptr;
   std::vector<Lease> leases_;
   report::DiagnoseReport report_;
 };

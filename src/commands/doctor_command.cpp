@@ -27,23 +27,6 @@ void warnOfProblemsInConfiguration(Session& session) {
   }
 }
 
-// By its `vm:`, otherwise by the domain's other identifier (name or UUID), which libvirt knows.
-const Mapping* mappingOf(Session& session, const std::string& vm) {
-  const auto& configuration = session.configuration();
-  const Mapping* mapping = config::findMapping(configuration, vm, vm);
-  if (mapping != nullptr || !session.root().isLive()) {
-    return mapping;
-  }
-  try {
-    const auto domain = session.hypervisor().findDomain(vm);
-    return domain ? config::findMapping(configuration, domain->name, toString(domain->uuid))
-                  : nullptr;
-  } catch (const Error& error) {
-    session.warn(error.what());
-    return nullptr;
-  }
-}
-
 // A mapping can name a VM that libvirt does not have yet; its devices are checked all the same.
 std::optional<DomainDescription> domainOf(Session& session, const std::string& vm) {
   if (!session.root().isLive()) {
@@ -180,7 +163,7 @@ doctor::Requirements requirementsFor(Session& session, const Topology& topology,
   if (vm.empty()) {
     return commands::requirementsOfHost(session, topology);
   }
-  const Mapping* mapping = mappingOf(session, vm);
+  const Mapping* mapping = commands::mappingNamedBy(session, vm);
   if (mapping == nullptr) {
     commands::throwNoMapping(session, vm, vm);
   }
@@ -216,6 +199,22 @@ ExitCode doctorCommand(Session& session, const DoctorOptions& options) {
 }
 
 }  // namespace
+
+const Mapping* mappingNamedBy(Session& session, const std::string& vm) {
+  const auto& configuration = session.configuration();
+  const Mapping* mapping = config::findMapping(configuration, vm, vm);
+  if (mapping != nullptr || !session.root().isLive()) {
+    return mapping;
+  }
+  try {
+    const auto domain = session.hypervisor().findDomain(vm);
+    return domain ? config::findMapping(configuration, domain->name, toString(domain->uuid))
+                  : nullptr;
+  } catch (const Error& error) {
+    session.warn(error.what());
+    return nullptr;
+  }
+}
 
 std::vector<Diagnosis> diagnosesOfVm(Session& session, const std::string& vm) {
   return examineFor(session, {vm, {}, false});
