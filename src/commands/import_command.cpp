@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "commands.hpp"
+#include "created_mapping.hpp"
 #include "host_topology.hpp"
 #include "import_input.hpp"
 #include "vfpass/base/durable_file.hpp"
@@ -17,16 +18,6 @@ struct ImportOptions {
   bool host = false;
   bool write = false;
 };
-
-// What this host has would be written from another one.
-void requireOwnDirectory(const Session& session) {
-  const auto& options = session.options();
-  if (options.sysroot != "/" && options.configDirectory == GlobalOptions{}.configDirectory) {
-    throw Error("--write: not for a captured tree (--sysroot) into this host's " +
-                    options.configDirectory.string(),
-                "specify another directory with --config-dir, or omit --write", ExitCode::badInput);
-  }
-}
 
 [[noreturn]] void throwNothing(const std::string& vm, const std::vector<LeftOut>& leftOut) {
   if (leftOut.empty()) {
@@ -62,7 +53,11 @@ ExitCode importVm(Session& session, const ImportOptions& options) {
     file = config::writeNewMapping(session.options().configDirectory,
                                    {report.vm, report.vm, toString(subject.domain.uuid), text});
   }
-  report::writeImport(session.out(), report, text, file, session.style());
+  if (options.write && !session.style().json) {
+    reportCreatedMapping(session, file, report.vm);
+  } else {
+    report::writeImport(session.out(), report, text, file, session.style());
+  }
   return ExitCode::done;
 }
 
@@ -94,7 +89,7 @@ ExitCode runImport(Session& session, const ImportOptions& options) {
                 "run `vfpass import --help`", ExitCode::badInput);
   }
   if (options.write) {
-    requireOwnDirectory(session);
+    requireTargetOfThisHost(session, "import");
   }
   return options.host ? importHost(session, options) : importVm(session, options);
 }

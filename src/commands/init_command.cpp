@@ -37,16 +37,6 @@ std::optional<DomainDescription> findDomain(Session& session, const std::string&
   }
 }
 
-// The addresses of a captured tree are another host's.
-void requireTargetOfThisHost(const Session& session) {
-  if (session.options().sysroot != "/" &&
-      session.options().configDirectory == GlobalOptions{}.configDirectory) {
-    throw Error("init --write: not possible on a captured tree (--sysroot)",
-                "omit --sysroot, or specify another directory with --config-dir",
-                ExitCode::badInput);
-  }
-}
-
 std::string writeMapping(Session& session, const report::ProposalReport& report,
                          const std::optional<DomainDescription>& domain) {
   std::ostringstream text;
@@ -59,7 +49,7 @@ std::string writeMapping(Session& session, const report::ProposalReport& report,
 
 ExitCode init(Session& session, const InitOptions& options) {
   if (options.write) {
-    requireTargetOfThisHost(session);
+    requireTargetOfThisHost(session, "init");
   }
   const std::size_t vfs = options.vfs.value_or(std::max<std::size_t>(options.gpus, 1));
   report::TopologyReport host = topologyReport(session, true);

@@ -5,7 +5,6 @@
 
 #include "json.hpp"
 #include "text_values.hpp"
-#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::report {
@@ -99,26 +98,14 @@ void writeImportJson(std::ostream& out, Json document, const std::string& text,
   writeDocument(out, document);
 }
 
-std::string summaryOf(const ImportedMapping& mapping) {
-  std::string text = counted(mapping.vfs.size() + mapping.functions.size(), "device");
-  return text + (mapping.leftOut.empty()
-                     ? ""
-                     : ", " + std::to_string(mapping.leftOut.size()) + " not taken over");
-}
-
 }  // namespace
 
 void writeImport(std::ostream& out, const ImportReport& report, const std::string& text,
                  const std::string& file, const Style& style) {
-  const ImportedMapping& mapping = report.mapping;
   if (style.json) {
-    writeImportJson(out, importJson(report.vm, mapping, {}), text, file);
-  } else if (file.empty()) {
-    out << text;
+    writeImportJson(out, importJson(report.vm, report.mapping, {}), text, file);
   } else {
-    const std::string vm = shellArgument(report.vm);
-    out << printable(file) << ": " << summaryOf(mapping) << "\nnext: `vfpass check " << vm
-        << "`, then `vfpass attach " << vm << "`\n";
+    out << text;
   }
 }
 
