@@ -201,7 +201,7 @@ void addCheck(CLI::App& app, Runner& runner) {
   command
       ->add_option("--schema", options->schema,
                    "Print the JSON schema of mappings, or with `host` that of host.yaml")
-      ->type_name("FILE")
+      ->type_name("SCHEMA")
       ->check(CLI::IsMember({"mapping", "host"}))
       ->expected(0, 1)
       ->default_str("mapping");
