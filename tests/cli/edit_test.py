@@ -100,7 +100,7 @@ class Edit(unittest.TestCase):
     def test_keeps_a_copy_with_mistakes_without_a_terminal(self):
         found = self.edit('sed -i s/netdev/netdv/ "$1"')
         self.assertEqual(found.returncode, 2)
-        self.assertIn("a.yaml:4:23: unknown key `netdv`", found.stderr)
+        self.assertIn("a.yaml:4:24: unknown key `netdv`", found.stderr)
         [copy] = self.copies()
         self.assertIn(str(copy), found.stderr)
         self.assertIn("netdv", copy.read_text())
