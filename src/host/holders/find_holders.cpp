@@ -9,7 +9,6 @@
 #include "holders/mount_table.hpp"
 #include "holders/processes.hpp"
 #include "netlink/network_namespaces.hpp"
-#include "vfpass/base/text.hpp"
 #include "vfpass/host/find_holders.hpp"
 
 namespace vfpass::host {
@@ -32,15 +31,6 @@ bool anyDriven(const std::vector<FunctionFacts>& functions) {
   return std::ranges::any_of(functions, isDriven);
 }
 
-LinkSurvey survey(const Root& root, const std::vector<Process>& processes, const MountTable& mounts,
-                  milliseconds deadline) {
-  const auto ours = readNamespaces(root, "self").network;
-  if (!ours) {
-    return {{}, "cannot identify our own network namespace: cannot read /proc/self/ns/net", {}};
-  }
-  return surveyLinks(root, findNetworkNamespaces(processes, mounts, *ours), deadline);
-}
-
 void append(std::vector<Holder>& holders, std::vector<Holder> more) {
   holders.insert(holders.end(), std::make_move_iterator(more.begin()),
                  std::make_move_iterator(more.end()));
@@ -50,7 +40,7 @@ void append(std::vector<Holder>& holders, std::vector<Holder> more) {
 std::vector<Holder> hostHolders(const Root& root, const std::vector<FunctionFacts>& functions,
                                 const ProcessList& list, milliseconds deadline) {
   const MountTable mounts(root, list.processes);
-  const LinkSurvey links = survey(root, list.processes, mounts, deadline);
+  const LinkSurvey links = surveyLinks(root, list.processes, mounts, deadline);
   std::vector<Holder> holders = rdmaHolders(root, functions, list.processes, deadline);
   append(holders, deviceFileHolders(root, functions, list.processes));
   const RdmaVisibility rdma = readRdmaVisibility(root, deadline);
@@ -101,27 +91,6 @@ std::vector<Holder> findHolders(const Root& root, const std::vector<PciAddress>&
   }
   sortLike(functions, holders);
   return holders;
-}
-
-std::vector<NetdevElsewhere> findNetdevsElsewhere(const Root& root,
-                                                  const std::vector<PciAddress>& functions,
-                                                  milliseconds deadline) {
-  std::vector<NetdevElsewhere> found;
-  if (!root.isLive() || functions.empty()) {
-    return found;
-  }
-  const ProcessList list = readProcesses(root);
-  const LinkSurvey links = survey(root, list.processes, MountTable(root, list.processes), deadline);
-  for (const NamespaceLinks& place : links.namespaces) {
-    for (const OwnedLink& each : place.links) {
-      if (!place.ours && each.function &&
-          std::ranges::find(functions, *each.function) != functions.end()) {
-        found.push_back(
-            {*each.function, printable(each.link.name.substr(0, 32)), place.description});
-      }
-    }
-  }
-  return found;
 }
 
 }  // namespace vfpass::host

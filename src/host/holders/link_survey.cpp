@@ -200,4 +200,13 @@ LinkSurvey surveyLinks(const Root& root, const std::vector<NetworkNamespace>& na
   return survey;
 }
 
+LinkSurvey surveyLinks(const Root& root, const std::vector<Process>& processes,
+                       const MountTable& mounts, milliseconds deadline) {
+  const auto ours = readNamespaces(root, "self").network;
+  if (!ours) {
+    return {{}, "cannot identify our own network namespace: cannot read /proc/self/ns/net", {}};
+  }
+  return surveyLinks(root, findNetworkNamespaces(processes, mounts, *ours), deadline);
+}
+
 }  // namespace vfpass::host

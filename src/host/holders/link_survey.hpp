@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "holders/mount_table.hpp"
+#include "holders/processes.hpp"
 #include "netlink/link_dump.hpp"
 #include "netlink/netlink_exchange.hpp"
 #include "netlink/network_namespaces.hpp"
@@ -43,6 +45,10 @@ struct LinkSurvey {
 /// Reads the namespaces of the host first, and those of users in half of the time.
 LinkSurvey surveyLinks(const Root& root, const std::vector<NetworkNamespace>& namespaces,
                        std::chrono::milliseconds deadline);
+
+/// The same of all namespaces that the processes and mounts lead to.
+LinkSurvey surveyLinks(const Root& root, const std::vector<Process>& processes,
+                       const MountTable& mounts, std::chrono::milliseconds deadline);
 
 /// What the kernel has replied about one namespace so far.
 struct NamespaceReply {

@@ -31,8 +31,8 @@ struct Result {
   std::vector<Plan> executed;  ///< completely, in this order
   std::vector<std::string> notes;
   std::vector<std::string> warnings;
-  KeptDevices kept;             ///< `detach --keep` only
   std::vector<Error> failures;  ///< of parts, where the command continued with the others
+  KeptDevices kept = {};        ///< `detach --keep` only
 };
 
 /// JSON only: docs/json/result.schema.json.
