@@ -34,7 +34,7 @@ class Pager(unittest.TestCase):
 
     def on_terminal(self, *command, keys=b"", **environment):
         """The exit status, and what a user sees of standard output and standard error."""
-        variables = {"PATH": f"{self.folder}/bin:{os.environ['PATH']}", "TERM": "xterm", "LC_ALL": "C.UTF-8", "HOME": "/", **environment}
+        variables = {"PATH": f"{self.folder}/bin:{os.environ['PATH']}", "TERM": "xterm", "LC_ALL": "C.UTF-8", "HOME": "/", "NO_COLOR": "1", **environment}
         terminal, end = pty.openpty()
         program = subprocess.Popen([VFPASS, "--sysroot", self.folder / "host", *command], stdin=end, stdout=end, stderr=end,
                                    env=variables, start_new_session=True)

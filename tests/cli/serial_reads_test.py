@@ -80,10 +80,6 @@ class SerialReads(unittest.TestCase):
         self.mapping(f"serial: {serial[1:1 + serial[0]].decode()}, function: 0")
         self.assertEqual(self.read_by("plan", "train0"), self.pfs)
 
-    def test_status_reads_none_without_leases(self):
-        self.mapping('pci: "0000:0c:00.0"')
-        self.assertEqual(self.read_by("status"), set())
-
 
 if __name__ == "__main__":
     unittest.main()

@@ -56,6 +56,7 @@ void putVf(Lines& lines, const MappedVf& vf) {
   lines.begin("vf", vf.name);
   lines.put("pf", toString(vf.pf));
   lines.put("index", vf.index);
+  lines.put("adopt", vf.adopt);
   putSettings(lines, vf.settings);
   lines.put("mac is automatic", vf.macAutomatic);
   lines.put("mac is kept", vf.macKept);
@@ -79,6 +80,7 @@ void putFunction(Lines& lines, const MappedFunction& function) {
   lines.put("pci", toString(function.pci));
   lines.put("driver", function.driver);
   lines.put("clique", function.clique);
+  lines.put("adopt", function.adopt);
   lines.end();
 }
 

@@ -44,12 +44,13 @@ TEST_F(Guest, ReportsMirroredGuestWithoutNcclTopology) {
 
 TEST_F(Guest, ReportsEachUseOfConfidentialGuest) {
   EXPECT_EQ(outcome("confidential-guest"), Outcome::waived);
-  requirements.confidential = ConfidentialGuest{
-      "tdx",
-      {{"start", ConfidentialVerdict::possible, "a reason"},
-       {"DMA mappings", ConfidentialVerdict::limited, "a limit", "a remedy"},
-       {"RDMA", ConfidentialVerdict::unknown, "a doubt", "a remedy"},
-       {"GPUDirect RDMA", ConfidentialVerdict::impossible, "an obstacle", "another remedy"}}};
+  requirements.confidential =
+      ConfidentialGuest{"tdx",
+                        {{"start", ConfidentialVerdict::possible, "a reason"},
+                         {"DMA mappings", ConfidentialVerdict::limited, "a limit", "a remedy"},
+                         {"RDMA", ConfidentialVerdict::unknown, "a doubt", "a remedy"},
+                         {"GPUDirect RDMA", ConfidentialVerdict::impossible, "an obstacle",
+                          "remove <launchSecurity> from the domain"}}};
   const auto found = findings("confidential-guest");
   ASSERT_EQ(found.size(), 4U);
   EXPECT_EQ(found[0].outcome, Outcome::passed);
@@ -59,7 +60,7 @@ TEST_F(Guest, ReportsEachUseOfConfidentialGuest) {
   EXPECT_EQ(found[2].outcome, Outcome::notObservable);
   EXPECT_EQ(found[3].outcome, Outcome::failed);
   EXPECT_EQ(found[3].seen, "an obstacle");
-  EXPECT_EQ(found[3].remedy, "another remedy");
+  EXPECT_EQ(found[3].remedy, "remove <launchSecurity> from the domain");
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ TEST(JudgeNcclGidIndexTest, PassesForRoceV2WithAddress) {
   const Finding found = judged(3);
   EXPECT_EQ(found.key, "nccl-gid-index");
   EXPECT_EQ(found.outcome, Outcome::passed);
-  EXPECT_EQ(found.seen, "/etc/nccl.conf: index 3 (RoCE v2 " + mapped + ")");
+  EXPECT_EQ(found.seen, "/etc/nccl.conf: index 3 (RoCE v2 ::ffff:10.99.0.1)");
   EXPECT_EQ(judged(5).outcome, Outcome::passed) << "an IPv6 address of the same interface";
   EXPECT_EQ(judged(7).outcome, Outcome::passed) << "a VLAN in the guest";
   EXPECT_EQ(judged(3, {{}, 3U, "10.99.0.1/24"}).outcome, Outcome::passed);

@@ -329,7 +329,7 @@ TEST(JudgeGpuTest, ComparesGpuWithHostMemoryOfSameSession) {
       transfer, {{"passed", true}, {"runs", Json::array({run("host", 98), run("gpu", 82)})}},
       figures);
   EXPECT_EQ(found.outcome, Outcome::passed);
-  EXPECT_EQ(found.seen, "82 Gb/s via peer-memory, not via DMA-BUF: failed");
+  EXPECT_EQ(found.seen, "write: 82 Gb/s via peer-memory, not via DMA-BUF: failed");
   ASSERT_EQ(figures.size(), 1U);
   EXPECT_EQ(figures[0].gigabitsPerSecond, 82);
   EXPECT_EQ(figures[0].besideHost, 98);
