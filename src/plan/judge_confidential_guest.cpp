@@ -12,7 +12,7 @@ namespace {
 using Verdict = ConfidentialVerdict;
 
 constexpr Version qemuWithSharedAssignment{10, 1};
-constexpr const char* withoutSecurity = "remove <launchSecurity> from the domain";
+constexpr const char* withoutSecurity = "remove the launchSecurity element from the domain";
 
 bool isBounced(std::string_view type) { return type == "sev" || hasGuestMemfd(type); }
 

@@ -50,7 +50,7 @@ TEST_F(Guest, ReportsEachUseOfConfidentialGuest) {
                          {"DMA mappings", ConfidentialVerdict::limited, "a limit", "a remedy"},
                          {"RDMA", ConfidentialVerdict::unknown, "a doubt", "a remedy"},
                          {"GPUDirect RDMA", ConfidentialVerdict::impossible, "an obstacle",
-                          "remove <launchSecurity> from the domain"}}};
+                          "remove the launchSecurity element from the domain"}}};
   const auto found = findings("confidential-guest");
   ASSERT_EQ(found.size(), 4U);
   EXPECT_EQ(found[0].outcome, Outcome::passed);
@@ -60,7 +60,7 @@ TEST_F(Guest, ReportsEachUseOfConfidentialGuest) {
   EXPECT_EQ(found[2].outcome, Outcome::notObservable);
   EXPECT_EQ(found[3].outcome, Outcome::failed);
   EXPECT_EQ(found[3].seen, "an obstacle");
-  EXPECT_EQ(found[3].remedy, "remove <launchSecurity> from the domain");
+  EXPECT_EQ(found[3].remedy, "remove the launchSecurity element from the domain");
 }
 
 }  // namespace

@@ -118,7 +118,7 @@ TEST_F(AttachConfidential, IsRefusedWhereQemuCannotStartIt) {
   const auto decision = planAttach(input);
   ASSERT_EQ(decision.objections.size(), 1U);
   EXPECT_THAT(decision.objections[0].message, HasSubstr("<launchSecurity type='s390-pv'>"));
-  EXPECT_THAT(decision.objections[0].remedy, HasSubstr("remove <launchSecurity>"));
+  EXPECT_THAT(decision.objections[0].remedy, HasSubstr("remove the launchSecurity element"));
   EXPECT_TRUE(decision.plan.steps.empty());
 }
 
