@@ -68,7 +68,9 @@ std::set<Attribute> neededAttributes(const MappedVf& entry) {
   for (const Attribute attribute : differingAttributes(entry.settings, neutralSettings(false))) {
     needed.insert(attribute);
   }
-  if (!entry.macKept && !(entry.adopt && entry.macAutomatic)) {
+  if (entry.macKept || (entry.adopt && entry.macAutomatic)) {
+    needed.erase(Attribute::mac);  // which is required by default
+  } else {
     needed.insert(Attribute::mac);
   }
   return needed;

@@ -100,6 +100,15 @@ TEST_F(AdoptTest, LeaseHasWhatElementAndVfHave) {
   EXPECT_EQ(count<EditDomain>(decision.plan), 1U);
 }
 
+TEST_F(AdoptTest, VfOfPfThatManagesNoVfsKeepsWhatNobodyCanRead) {
+  kernel.pfs.at(*parsePciAddress("0000:01:00.0")).reportsNoVfs = true;
+  vf().settingsReadable = false;
+  vf().settings = {};
+  const auto decision = decide();
+  ASSERT_THAT(decision.objections, IsEmpty());
+  EXPECT_EQ(acceptedSettings(decision.leases.at(0)), VfSettings{});
+}
+
 TEST_F(AdoptTest, UnmanagedDeviceIsBoundForTheNextStart) {
   input.elements[0].managed = false;
   EXPECT_EQ(count<BindDriver>(decide().plan), 1U);
