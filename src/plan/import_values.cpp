@@ -83,7 +83,8 @@ class Values {
     }
     VfSettings own;
     own.mac = device_.mac;
-    own.vlan = device_.vlan;
+    // libvirt removes the VLAN of an <interface> that has no <vlan> (virNetDevSetNetConfig).
+    own.vlan = device_.vlan.value_or(Vlan{});
     return own.*row.member;
   }
 

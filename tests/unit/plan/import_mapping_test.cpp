@@ -147,6 +147,9 @@ TEST_F(Importing, ValuesOfInterfaceCountBeforeTable) {
   EXPECT_EQ(entry.sources.at(Attribute::vlan), "the domain's XML");
   device.vlan = Vlan{};
   EXPECT_EQ(vf().settings.vlan, std::nullopt);
+  device.vlan.reset();
+  settings().vlan = Vlan{100, 0, VlanProtocol::dot1q};
+  EXPECT_EQ(vf().settings.vlan, std::nullopt);
 }
 
 TEST_F(Importing, TrustedVfNeedsAllowance) {
