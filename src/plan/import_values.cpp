@@ -22,6 +22,8 @@ class Values {
       : input_(input), device_(device), pf_(pf), vf_(vf), entry_(entry) {
     const auto mode = input.eswitchModes.find(pf.address);
     switchdev_ = mode != input.eswitchModes.end() && mode->second == EswitchMode::switchdev;
+    running_ = std::ranges::find(input.running, device.host, &HandMadeDevice::host) !=
+               input.running.end();
   }
 
   void read() {
@@ -66,9 +68,10 @@ class Values {
       }
       return;
     }
-    // attach refuses attributes that the driver never reports.
+    // attach refuses attributes that the driver never reports, and for a VF that the guest has every
+    // value that cannot be compared.
     for (const BootPolicy& policy : input_.bootPolicies) {
-      if (!pf_.reportsNoVfs && concerns(policy, pf_, vf_.index) &&
+      if (!running_ && !pf_.reportsNoVfs && concerns(policy, pf_, vf_.index) &&
           isStated(policy.settings.*row.member)) {
         state(row, *(policy.settings.*row.member), printable(policy.file));
         return;
@@ -141,9 +144,14 @@ class Values {
         continue;
       }
       std::string differing;
+      bool unread = false;
       for (const Attribute each : differingAttributes(policy.settings, vf_.settings)) {
         const bool readable = describe(vf_.settings, each) != "not observable";
         differing += readable ? ", now " + describe(vf_.settings, each) : "";
+        unread = unread || !readable;
+      }
+      if (running_ && unread) {
+        differing += ", which is left out where the PF does not report it, because the guest runs";
       }
       entry_.notes.push_back(
           printable(policy.file) + " sets " + printable(policy.text) + differing +
@@ -158,6 +166,7 @@ class Values {
   const VirtualFunction& vf_;
   ImportedVf& entry_;
   bool switchdev_ = false;
+  bool running_ = false;  ///< the running guest has the VF
 };
 
 }  // namespace

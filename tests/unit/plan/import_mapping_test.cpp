@@ -236,6 +236,12 @@ TEST_F(Importing, FileSetsValueOnlyWhereTableCannotBeRead) {
   settings().vlan.reset();
   EXPECT_EQ(vf().settings.vlan->id, 5);
   EXPECT_EQ(vf().sources.at(Attribute::vlan), "/etc/systemd/network/10.link");
+  input.active = true;
+  input.running = input.configured;  // attach could not compare it
+  EXPECT_EQ(vf().settings.vlan, std::nullopt);
+  EXPECT_THAT(vf().notes, ElementsAre(HasSubstr("because the guest runs. Once attached")));
+  input.active = false;
+  input.running.clear();
   pf().reportsNoVfs = true;
   EXPECT_EQ(vf().settings.vlan, std::nullopt);
   input.bootPolicies.front().vf = 1;
