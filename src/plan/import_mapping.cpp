@@ -203,12 +203,12 @@ class Import {
     }
   }
 
-  // Settings of these PFs' VFs that no file attributes to one VF.
+  // Settings of these PFs, and of VFs of a PF that the file does not name clearly.
   void addUnclear() {
     for (const BootPolicy& policy : input_.bootPolicies) {
       const bool ofPf = std::ranges::any_of(
           mapping_.vfs, [&](const ImportedVf& vf) { return policy.pf == vf.pf; });
-      if (!policy.vf && !mapping_.vfs.empty() && (ofPf || !policy.pf)) {
+      if (!mapping_.vfs.empty() && (!policy.pf || (ofPf && !policy.vf))) {
         mapping_.unclear.push_back(policy);
       }
     }

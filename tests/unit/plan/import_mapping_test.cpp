@@ -260,6 +260,10 @@ TEST_F(Importing, SettingsOfThePfAreListedApart) {
   EXPECT_THAT(imported().unclear, IsEmpty());
   input.bootPolicies.front().pf.reset();
   EXPECT_THAT(imported().unclear, SizeIs(1));
+  input.bootPolicies.front().vf = 0;  // `ip link set $PF vf 0 ...`
+  EXPECT_THAT(imported().unclear, SizeIs(1));
+  input.bootPolicies.front().pf = pf().address;
+  EXPECT_THAT(imported().unclear, IsEmpty());
 }
 
 TEST_F(Importing, GpusAndOtherFunctionsAreListedApart) {
