@@ -197,8 +197,10 @@ void writePf(std::ostream& out, const ImportedPf& pf) {
   for (const BootPolicy& policy : pf.policies) {
     writePolicy(out, "    ", policy);
   }
-  out << "    virtual-function-count: " << pf.vfCount << "  # "
-      << (pf.countSource.empty() ? "now" : printable(pf.countSource)) << '\n';
+  if (pf.vfCount > 0) {  // a stated 0 would keep attach from creating VFs
+    out << "    virtual-function-count: " << pf.vfCount << "  # "
+        << (pf.countSource.empty() ? "now" : printable(pf.countSource)) << '\n';
+  }
   if (pf.probesVfs) {
     out << "    probe-virtual-functions: true  # now; the host's driver binds to each new VF\n";
   }

@@ -98,6 +98,12 @@ TEST(ImportReport, TextHasValuesSourcesAndReasons) {
   expectGolden("import-host.yaml", hostText(hostSample()));
 }
 
+TEST(ImportReport, PfWithoutVfsMayGetThem) {
+  ImportHostReport report = hostSample();
+  report.host.pfs.back().vfCount = 0;
+  EXPECT_THAT(hostText(report), Not(HasSubstr("    virtual-function-count: 0")));
+}
+
 TEST(ImportReport, NoNameCanBeginALine) {
   for (const std::string& text : {mappingText(sample()), hostText(hostSample())}) {
     EXPECT_THAT(text, Not(HasSubstr("\n.yaml")));
