@@ -61,7 +61,8 @@ std::vector<std::string> notesOfState(const ImportInput& input, const HandMadeDe
   const bool running =
       std::ranges::find(input.running, device.host, &HandMadeDevice::host) != input.running.end();
   return input.active && !running
-             ? std::vector<std::string>{"The running domain does not have it yet."}
+             ? std::vector<std::string>{"The running domain does not have it yet; attach refuses "
+                                        "it until the domain is shut off or has it."}
              : std::vector<std::string>{};
 }
 
