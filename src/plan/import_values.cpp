@@ -111,6 +111,8 @@ class Values {
     if (!entry_.settings.nodeGuid || !entry_.settings.portGuid) {
       entry_.settings.nodeGuid.reset();
       entry_.settings.portGuid.reset();
+      entry_.sources.erase(Attribute::nodeGuid);
+      entry_.sources.erase(Attribute::portGuid);
       entry_.notes.emplace_back(
           "Its GUIDs cannot be read; attach leaves them as they are. Write those that the subnet "
           "manager knows into `infiniband:` (node-guid, port-guid).");

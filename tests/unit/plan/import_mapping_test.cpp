@@ -208,6 +208,7 @@ TEST_F(Importing, InfinibandVfKeepsGuidsThatCanBeRead) {
   EXPECT_THAT(vf().notes, IsEmpty());
   settings().portGuid = Guid{~std::uint64_t{0}};  // unset
   EXPECT_EQ(vf().settings.nodeGuid, std::nullopt);
+  EXPECT_THAT(vf().sources, IsEmpty());
 }
 
 TEST_F(Importing, ManagedIsNotStatedWithoutProbing) {
