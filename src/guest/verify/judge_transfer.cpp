@@ -123,15 +123,16 @@ std::string rounded(double value) {
 }
 
 std::string durationText(double microseconds) {
-  constexpr double longest = 9999.5;  // in microseconds, which otherwise need an exponent
+  constexpr double longest = 9999.5;  // in microseconds
+  constexpr double shortest = 999.5;  // from here on rounded() has an exponent
   if (microseconds >= longest) {
     const double milliseconds = microseconds / 1000;
-    return (milliseconds < 1000 ? rounded(milliseconds)
-                                : std::to_string(std::llround(milliseconds))) +
+    return (milliseconds < shortest ? rounded(milliseconds)
+                                    : std::to_string(std::llround(milliseconds))) +
            " ms";
   }
-  return (microseconds < 1000 ? rounded(microseconds)
-                              : std::to_string(std::llround(microseconds))) +
+  return (microseconds < shortest ? rounded(microseconds)
+                                  : std::to_string(std::llround(microseconds))) +
          " us";
 }
 
