@@ -22,8 +22,8 @@ class Values {
       : input_(input), device_(device), pf_(pf), vf_(vf), entry_(entry) {
     const auto mode = input.eswitchModes.find(pf.address);
     switchdev_ = mode != input.eswitchModes.end() && mode->second == EswitchMode::switchdev;
-    running_ = std::ranges::find(input.running, device.host, &HandMadeDevice::host) !=
-               input.running.end();
+    running_ =
+        std::ranges::find(input.running, device.host, &HandMadeDevice::host) != input.running.end();
   }
 
   void read() {
@@ -68,8 +68,8 @@ class Values {
       }
       return;
     }
-    // attach refuses attributes that the driver never reports, and for a VF that the guest has every
-    // value that cannot be compared.
+    // attach refuses attributes that the driver never reports, and for the VF of a running guest
+    // every value that cannot be compared.
     for (const BootPolicy& policy : input_.bootPolicies) {
       if (!running_ && !pf_.reportsNoVfs && concerns(policy, pf_, vf_.index) &&
           isStated(policy.settings.*row.member)) {
