@@ -69,6 +69,14 @@ struct NetworkPool {
   bool operator==(const NetworkPool&) const = default;
 };
 
+/// The domains and network pools that libvirt has defined, whether they are active or not.
+struct Definitions {
+  std::vector<DomainSummary> domains;
+  std::vector<NetworkPool> pools;
+
+  bool operator==(const Definitions&) const = default;
+};
+
 /// The settings in a domain's XML that determine how much memory VFIO pins.
 struct GuestMemory {
   std::string domain;                      ///< its name

@@ -91,11 +91,14 @@ std::optional<PhysicalFunction> findPf(const PciAddress& address, Tools& tools) 
   }
 }
 
-std::vector<Step> removals(const Plan& plan, const Direction& direction, Tools& tools) {
+// With nothing known of definitions, the VFs stay.
+std::vector<Step> removals(const Plan& plan, const Direction& direction,
+                           const std::optional<Definitions>& definitions, Tools& tools,
+                           std::vector<std::string>& warnings) {
   std::vector<Step> steps;
   const auto leases = tools.database.leases();
   for (const auto& [address, ended] : lastLeases(plan, direction, leases)) {
-    const auto pf = findPf(address, tools);
+    const auto pf = definitions ? findPf(address, tools) : std::nullopt;
     if (!pf) {
       continue;
     }
@@ -104,11 +107,25 @@ std::vector<Step> removals(const Plan& plan, const Direction& direction, Tools& 
       vfs.push_back(vf.address);
     }
     const auto holders = tools.kernel.findHolders(vfs);
-    if (const auto removal = plan::removalOfVfs(*pf, ended, leases, holders)) {
+    const plan::OtherVfUsers others{leases, holders, *definitions};
+    if (const auto removal = plan::removalOfVfs(*pf, ended, others)) {
       steps.push_back(*removal);
+    } else if (const auto note = plan::noteOnKeptVfs(*pf, ended, others); !note.empty()) {
+      warnings.push_back(note);
     }
   }
   return steps;
+}
+
+// Whether others could have ended their leases of the same VFs while no lock was held.
+bool mayEndLastLease(const Plan& plan, Tools& tools) {
+  const auto leases = tools.database.leases();
+  return std::ranges::any_of(leases, [&](const Lease& lease) {
+    return isVf(lease) && lease.original.created && !removesVfs(plan, lease.pf) &&
+           std::ranges::any_of(plan.steps, [&](const Step& step) {
+             return endsForward(step, lease) || endsInRollback(step, lease);
+           });
+  });
 }
 
 }  // namespace
@@ -131,13 +148,29 @@ void checkCreatedVfs(const CreateVfs& created, const Plan& plan, Tools& tools) {
                            plan::devicesOf(tools.database.leasesOf(plan.domain))));
 }
 
-std::vector<Step> findUnusedVfs(const Plan& plan, Tools& tools) {
-  return leavesDevices(plan) ? std::vector<Step>{} : removals(plan, inOrder, tools);
+std::optional<Definitions> definitionsFor(const Plan& plan, Tools& tools,
+                                          std::vector<std::string>& warnings) {
+  if (!tools.readDefinitions || leavesDevices(plan) || !mayEndLastLease(plan, tools)) {
+    return std::nullopt;
+  }
+  try {
+    return tools.readDefinitions();
+  } catch (const Error& error) {
+    warnings.push_back("VFs that no lease needs any more stay: cannot list the domains: " +
+                       std::string(error.what()));
+    return std::nullopt;
+  }
 }
 
-void removeUnusedVfs(const Plan& plan, HolderGate& gate, Tools& tools,
-                     std::vector<std::string>& warnings) {
-  for (const Step& removal : removals(plan, rollback, tools)) {
+std::vector<Step> findUnusedVfs(const Plan& plan, const std::optional<Definitions>& definitions,
+                                Tools& tools, std::vector<std::string>& warnings) {
+  return leavesDevices(plan) ? std::vector<Step>{}
+                             : removals(plan, inOrder, definitions, tools, warnings);
+}
+
+void removeUnusedVfs(const Plan& plan, const std::optional<Definitions>& definitions,
+                     HolderGate& gate, Tools& tools, std::vector<std::string>& warnings) {
+  for (const Step& removal : removals(plan, rollback, definitions, tools, warnings)) {
     if (gate.objectionsOfOthersTo({removal.action}).empty()) {
       gate.require({removal.action});
       perform(removal.action, tools, warnings);

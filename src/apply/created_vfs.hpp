@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,7 +10,8 @@
 // VFs that vfpass created belong to all domains that lease one of them, and the last one removes
 // them. Which one is the last may turn out after its plan was made: the others have ended their
 // leases meanwhile, or the attach that created the VFs was rolled back. Call the functions that
-// find and remove them under the PF locks, before the leases end.
+// find and remove them under the PF locks, before the leases end. A domain that has no lease may
+// name the VFs, too; libvirt is asked before the locks are taken.
 
 namespace vfpass::apply {
 
@@ -17,14 +19,23 @@ namespace vfpass::apply {
 /// otherwise.
 void checkCreatedVfs(const CreateVfs& created, const Plan& plan, Tools& tools);
 
+/// The definitions of libvirt, if the plan or its rollback ends leases of VFs that vfpass created
+/// and that the plan does not remove. nullopt: they are not needed, or cannot be read, which is a
+/// warning; then these VFs stay. The caller holds no lock of a PF: libvirt may wait for our hook,
+/// which waits for one.
+std::optional<Definitions> definitionsFor(const Plan& plan, Tools& tools,
+                                          std::vector<std::string>& warnings);
+
 /// The steps that remove VFs which nobody needs once the plan's steps have ended their leases, and
-/// which the plan does not remove.
-std::vector<Step> findUnusedVfs(const Plan& plan, Tools& tools);
+/// which the plan does not remove. `definitions`: those of definitionsFor(). Warns of VFs that stay
+/// only because a definition names them.
+std::vector<Step> findUnusedVfs(const Plan& plan, const std::optional<Definitions>& definitions,
+                                Tools& tools, std::vector<std::string>& warnings);
 
 /// Removes VFs which nobody needs once the plan's inverses have ended its leases. The plan's other
 /// inverses have run. VFs that somebody begins to use at this moment stay.
-void removeUnusedVfs(const Plan& plan, HolderGate& gate, Tools& tools,
-                     std::vector<std::string>& warnings);
+void removeUnusedVfs(const Plan& plan, const std::optional<Definitions>& definitions,
+                     HolderGate& gate, Tools& tools, std::vector<std::string>& warnings);
 
 /// Whether a step of a rollback ends a lease.
 bool endsLease(const std::vector<Action>& inverse);

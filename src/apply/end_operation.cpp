@@ -1,6 +1,7 @@
 #include "end_operation.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "created_vfs.hpp"
 #include "holder_gate.hpp"
@@ -89,8 +90,11 @@ class Recovery {
         sameBoot_(operation.bootId == tools.kernel.bootId()) {}
 
   std::string end() {
-    // Queries the domain before taking any lock.
+    // Queries libvirt before taking any lock of a PF.
     const bool forward = goesForward(operation_, tools_);
+    if (sameBoot_) {
+      definitions_ = definitionsFor(plan_, tools_, warnings_);
+    }
     takeLocks();
     if (operation_.kind == PlanKind::detach && sameBoot_ && runsOnItsDevices()) {
       rollBackXml();
@@ -172,7 +176,8 @@ class Recovery {
   }
 
   void addRemovals() {
-    const auto removals = sameBoot_ ? findUnusedVfs(plan_, tools_) : std::vector<Step>{};
+    const auto removals =
+        sameBoot_ ? findUnusedVfs(plan_, definitions_, tools_, warnings_) : std::vector<Step>{};
     if (removals.empty()) {
       return;
     }
@@ -245,7 +250,7 @@ class Recovery {
   void rollBackStep(std::size_t at) {
     if (sameBoot_ && endsLease(operation_.steps[at].step.undo)) {
       takeLocks();
-      removeUnusedVfs(plan_, gate_, tools_, warnings_);
+      removeUnusedVfs(plan_, definitions_, gate_, tools_, warnings_);
     }
     for (const auto& action : operation_.steps[at].step.undo) {
       if (const auto possible = possiblePart(action)) {
@@ -295,6 +300,7 @@ class Recovery {
   Plan plan_;
   HolderGate gate_;
   bool sameBoot_;
+  std::optional<Definitions> definitions_;
   std::vector<state::FileLock> locks_;
   std::vector<std::string> warnings_;
 };

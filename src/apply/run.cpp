@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <optional>
 #include <set>
 
 #include "created_vfs.hpp"
@@ -128,9 +129,12 @@ class Run {
     if (isDomainAction(plan_.steps[first].action)) {
       locks_.clear();
     } else {
-      const bool wasUnlocked = locks_.empty();
+      const bool wasUnlocked = locks_.empty() && done_ > 0;
+      if (wasUnlocked) {
+        definitions_ = definitionsFor(plan_, tools_, warnings_);
+      }
       takeLocks();
-      if (wasUnlocked && done_ > 0) {
+      if (wasUnlocked) {
         addRemovals();
       }
       requireUnheld(first, end);
@@ -219,7 +223,7 @@ class Run {
   }
 
   void addRemovals() {
-    const auto removals = findUnusedVfs(plan_, tools_);
+    const auto removals = findUnusedVfs(plan_, definitions_, tools_, warnings_);
     if (!removals.empty()) {
       tools_.database.appendSteps(operation_, removals);
       plan_.steps.insert(plan_.steps.end(), removals.begin(), removals.end());
@@ -339,6 +343,9 @@ class Run {
   // because a device that is not restored keeps its lease.
   void rollBack() {
     const std::size_t end = begunEnd();
+    if (locks_.empty()) {
+      definitions_ = definitionsFor(plan_, tools_, warnings_);
+    }
     std::vector<FailedInverse> failures;
     for (std::size_t at = end; at-- > 0;) {
       try {
@@ -354,7 +361,7 @@ class Run {
       }
     }
     takeLocks();
-    removeUnusedVfs(plan_, gate_, tools_, warnings_);
+    removeUnusedVfs(plan_, definitions_, gate_, tools_, warnings_);
     for (std::size_t at = end; at-- > 0;) {
       for (const auto& action : plan_.steps[at].undo) {
         if (isRecord(action)) {
@@ -394,6 +401,8 @@ class Run {
   HolderGate gate_;
   std::vector<state::FileLock> locks_;
   std::vector<state::FileLock> writer_;
+  // Read whenever the locks were free. While they are held, nobody else ends a lease.
+  std::optional<Definitions> definitions_;
   std::int64_t operation_ = 0;
   std::size_t done_ = 0;
   bool begun_ = false;  // the step at done_

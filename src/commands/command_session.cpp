@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <iostream>
 
+#include "survey_domains.hpp"
 #include "vfpass/apply/run.hpp"
 #include "vfpass/base/call_within.hpp"
 #include "vfpass/base/default_deadlines.hpp"
@@ -275,6 +276,7 @@ const SealKey& Session::sealKey() {
 apply::Tools Session::tools() {
   apply::Tools tools = hostTools();
   tools.hypervisor = &hypervisor();
+  tools.readDefinitions = [this] { return definitionsOf(surveyDomains(*this)); };
   return tools;
 }
 

@@ -133,7 +133,8 @@ void checkScope(const Target& target, const std::vector<Lease>& leases,
 }
 
 plan::DetachInput inputFor(Session& session, const Target& target, const std::vector<Lease>& leases,
-                           const Scope& scope, const DetachOptions& options) {
+                           const Scope& scope, const DetachOptions& options,
+                           const DomainSurvey& survey) {
   checkScope(target, leases, options);
   plan::DetachInput input;
   input.domain = target.uuid;
@@ -141,6 +142,7 @@ plan::DetachInput inputFor(Session& session, const Target& target, const std::ve
   input.domainName = target.name;
   input.scope = scope;
   input.leases = leases;
+  input.definitions = definitionsOf(survey);
   const auto own = commands::leasesOf(leases, target.uuid);
   input.inventory = session.inventory(plan::namedFunctions(own), commands::pfsOf(own));
   session.addHolders(input.inventory, commands::pfsOf(own));
@@ -162,7 +164,8 @@ ExitCode showPlan(Session& session, const DetachOptions& options) {
   const auto leases = session.readLeases();
   const Target target = findTarget(session, options.vm, leases);
   const Scope scope = scopeOf(target, options.scope);
-  const Plan plan = plan::planDetach(inputFor(session, target, leases, scope, options));
+  const DomainSurvey survey = surveyDomains(session);
+  const Plan plan = plan::planDetach(inputFor(session, target, leases, scope, options, survey));
   if (!options.output.file.empty()) {
     commands::writeSavedPlan(options.output.file, toSave(target, plan, scope));
   }
@@ -267,14 +270,15 @@ ExitCode detach(Session& session, const DetachOptions& options) {
   const commands::DomainSurvey survey = recoverInterruptedWork(session, uuid);
   const Target target = findTarget(session, toString(uuid), database.leases());
   const Scope scope = scopeOf(target, options.scope);
-  requireUnused(session,
-                plan::planDetach(inputFor(session, target, database.leases(), scope, options)),
-                options.force);
+  requireUnused(
+      session,
+      plan::planDetach(inputFor(session, target, database.leases(), scope, options, survey)),
+      options.force);
 
   auto locks =
       state::lockPfs(session.options().runDirectory, commands::pfsOf(database.leasesOf(uuid)),
                      session.tools().lockTimeout);
-  const auto input = inputFor(session, target, database.leases(), scope, options);
+  const auto input = inputFor(session, target, database.leases(), scope, options, survey);
   const Plan plan = plan::planDetach(input);
   plan::throwObjections("cannot detach from domain " + printable(target.name),
                         plan::objectToActiveClaims(plan, input.inventory, survey.summaries));
@@ -287,12 +291,14 @@ ExitCode detach(Session& session, const DetachOptions& options) {
   tools.guestTimeout = std::chrono::seconds(options.timeout);
   session.operations().addDevices(commands::leasesOf(input.leases, uuid));
   session.run(plan, tools, std::move(locks));
-  const std::string result =
-      describeResult(session, target, scope, endedBy(plan, input.leases), input);
+  const auto ended = endedBy(plan, input.leases);
+  const std::string result = describeResult(session, target, scope, ended, input);
   session.operations().done(result);
   session.note(result);
   if (input.keep) {
     reportKeptDevices(session, target.name, input);
+  } else {
+    warnOfKeptVfs(session, ended, input.leases, survey);
   }
   return ExitCode::done;
 }

@@ -81,9 +81,9 @@ Inventory inventoryFor(Session& session, const std::vector<Lease>& garbage) {
 }
 
 Plan planFor(const Uuid& domain, const std::vector<Lease>& garbage, const std::vector<Lease>& all,
-             const Inventory& inventory) {
+             const Inventory& inventory, const commands::DomainSurvey& survey) {
   Plan plan{PlanKind::detach, domain, garbage.front().domainName, {}, {}};
-  auto restoration = plan::planRestore(garbage, all, inventory);
+  auto restoration = plan::planRestore(garbage, all, inventory, definitionsOf(survey));
   plan.steps = std::move(restoration.steps);
   plan.notes = std::move(restoration.notes);
   return plan;
@@ -104,7 +104,7 @@ ExitCode showPlans(Session& session) {
   for (const auto& [domain, own] : byDomain(leases)) {
     const auto garbage = plan::findGarbage(own, useOf(session, survey.find(domain), own));
     if (!garbage.empty()) {
-      plans.push_back(planFor(domain, garbage, leases, inventoryFor(session, garbage)));
+      plans.push_back(planFor(domain, garbage, leases, inventoryFor(session, garbage), survey));
     }
   }
   report::writePlans(session.out(), plans, session.style());
@@ -158,7 +158,8 @@ void collect(Session& session, const commands::DomainSurvey& survey, const Uuid&
   session.operations().setDomain(domain, garbage.front().domainName);
   session.operations().addDevices(garbage);
   const Inventory inventory = inventoryFor(session, garbage);
-  const Plan plan = planFor(domain, garbage, database.leases(), inventory);
+  const auto all = database.leases();
+  const Plan plan = planFor(domain, garbage, all, inventory, survey);
   plan::throwObjections("cannot release the leases of domain " + printable(plan.domainName),
                         plan::objectToActiveClaims(plan, inventory, survey.summaries));
   apply::Tools tools = session.tools();
@@ -167,6 +168,7 @@ void collect(Session& session, const commands::DomainSurvey& survey, const Uuid&
                             (garbage.size() == 1 ? " lease" : " leases") + " of domain " +
                             printable(plan.domainName) + " that no domain uses");
   reportReleased(session, garbage);
+  warnOfKeptVfs(session, garbage, all, survey);
 }
 
 void forgetOldRecords(Session& session, const commands::DomainSurvey& survey) {

@@ -1,7 +1,9 @@
 #include "survey_domains.hpp"
 
+#include "subject.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/domain_xml.hpp"
+#include "vfpass/plan/plan_detach.hpp"
 
 namespace vfpass::commands {
 namespace {
@@ -116,6 +118,24 @@ const DomainDescription* DomainSurvey::find(const Uuid& uuid) const {
 DomainSurvey surveyDomains(Session& session) {
   const auto domains = session.hypervisor().listDomains();
   return surveyOf(session, domains, session.hypervisor().listNetworks());
+}
+
+Definitions definitionsOf(const DomainSurvey& survey) { return {survey.summaries, survey.pools}; }
+
+void warnOfKeptVfs(Session& session, const std::vector<Lease>& ended,
+                   const std::vector<Lease>& before, const DomainSurvey& survey) {
+  std::vector<Lease> created = ended;
+  std::erase_if(created, [](const Lease& lease) { return !lease.original.created; });
+  if (created.empty()) {
+    return;
+  }
+  // Read again: another domain may have been detached meanwhile, and the VFs be gone.
+  const auto pfs = pfsOf(ended);
+  Inventory inventory = session.inventory({}, pfs);
+  session.addHolders(inventory, pfs);
+  for (const auto& note : plan::notesOnKeptVfs(ended, before, inventory, definitionsOf(survey))) {
+    session.warn(note);
+  }
 }
 
 std::vector<Lease> withCurrentNames(std::vector<Lease> leases, const DomainSurvey& survey) {

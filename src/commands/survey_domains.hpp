@@ -43,6 +43,14 @@ struct DomainSurvey {
 /// while our hook waits for one of our locks.
 DomainSurvey surveyDomains(Session& session);
 
+/// The definitions in the survey, for planners.
+Definitions definitionsOf(const DomainSurvey& survey);
+
+/// Warns of VFs that vfpass created and that are still there after the leases `ended`, only because
+/// a definition names them. `before`: all leases, those included.
+void warnOfKeptVfs(Session& session, const std::vector<Lease>& ended,
+                   const std::vector<Lease>& before, const DomainSurvey& survey);
+
 /// The same leases with the current names of their domains, which may have been renamed.
 std::vector<Lease> withCurrentNames(std::vector<Lease> leases, const DomainSurvey& survey);
 

@@ -160,16 +160,14 @@ void checkLeasedIndexes(const HostInput& input, unsigned count,
   }
 }
 
-// What the definitions of domains and networks say about VFs that would be gone, one phrase each.
-std::vector<std::string> usersOfRemoved(const HostInput& input, unsigned count) {
-  std::vector<std::string> users;
+// Those whose definitions name a VF that would be gone.
+std::vector<DeviceUser> usersOfRemoved(const HostInput& input, unsigned count) {
+  std::vector<DeviceUser> users;
   for (const VirtualFunction& vf : input.pf.vfs) {
     for (const DeviceUser& user : input.users) {
       if (vf.index >= count && user.device == vf.address &&
           user.kind != DeviceUser::Kind::pfsNetwork) {
-        users.push_back(vfName(vf) + " is named by " +
-                        (user.kind == DeviceUser::Kind::domain ? "domain " : "libvirt network ") +
-                        printable(user.name));
+        users.push_back(user);
       }
     }
   }
@@ -182,7 +180,7 @@ void checkDefinedUsers(const HostInput& input, unsigned count, std::vector<Objec
   const auto users = usersOfRemoved(input, count);
   if (!users.empty()) {
     objections.push_back({nameOf(input.pf) + ": cannot change to " + std::to_string(count) +
-                              " VFs: " + nameUsers(users),
+                              " VFs: " + nameDefinedUsers(input.pf, users),
                           "raise virtual-function-count, or remove the VFs from these definitions "
                           "(`virsh edit`, `virsh net-edit`)"});
   }
@@ -213,6 +211,20 @@ Objection inUse(const HostInput& input, const std::string& change,
 std::string nameOf(const PhysicalFunction& pf) {
   return "PF " + toString(pf.address) +
          (pf.netdev().empty() ? "" : " (" + printable(pf.netdev()) + ")");
+}
+
+std::string nameDefinedUsers(const PhysicalFunction& pf, const std::vector<DeviceUser>& users) {
+  std::vector<std::string> phrases;
+  for (const VirtualFunction& vf : pf.vfs) {
+    for (const DeviceUser& user : users) {
+      if (user.device == vf.address) {
+        phrases.push_back(vfName(vf) + " is named by " +
+                          (user.kind == DeviceUser::Kind::domain ? "domain " : "libvirt network ") +
+                          printable(user.name));
+      }
+    }
+  }
+  return nameUsers(phrases);
 }
 
 std::vector<Objection> checkPolicy(const HostInput& input) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "vfpass/plan/host_policy.hpp"
@@ -24,5 +25,9 @@ std::vector<Objection> checkChanges(const HostInput& input, const HostChanges& c
 
 /// `PF 0000:3b:00.0 (ens1f0np0)`.
 std::string nameOf(const PhysicalFunction& pf);
+
+/// The users of VFs of this PF, the first few by name:
+/// `VF 3 (0000:3b:00.4) is named by domain hand0`.
+std::string nameDefinedUsers(const PhysicalFunction& pf, const std::vector<DeviceUser>& users);
 
 }  // namespace vfpass::plan

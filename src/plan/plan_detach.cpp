@@ -1,11 +1,14 @@
 #include "vfpass/plan/plan_detach.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 
 #include "device_steps.hpp"
+#include "host_objections.hpp"
 #include "vfpass/plan/judge_holders.hpp"
 #include "vfpass/plan/lease_device.hpp"
+#include "vfpass/plan/other_owners.hpp"
 
 namespace vfpass::plan {
 namespace {
@@ -17,31 +20,53 @@ bool isInUse(const VirtualFunction& vf, const std::vector<Holder>& holders) {
 // Writing 0 to sriov_numvfs removes every VF of a PF. Allowed only with the last lease, only if
 // vfpass created the VFs, and only if no other VF is in use. A domain keeps its own element for an
 // adopted VF.
-bool mayRemoveVfs(const PhysicalFunction& pf, const std::vector<Lease>& leases,
-                  const std::vector<Lease>& allLeases, const std::vector<Holder>& holders) {
+bool isLastUse(const PhysicalFunction& pf, const std::vector<Lease>& leases,
+               const OtherVfUsers& others) {
   const bool ours = std::ranges::all_of(
       leases, [](const Lease& lease) { return lease.original.created && !isAdopted(lease); });
-  const bool leased = std::ranges::any_of(allLeases, [&](const Lease& lease) {
+  const bool leased = std::ranges::any_of(others.leases, [&](const Lease& lease) {
     return lease.pf == pf.address && findLease(leases, lease.domain, lease.entry) == nullptr;
   });
   const bool used = std::ranges::any_of(pf.vfs, [&](const VirtualFunction& vf) {
     const bool leasedHere = std::ranges::any_of(
         leases, [&](const Lease& lease) { return vfOf(lease).index == vf.index; });
-    return !leasedHere && isInUse(vf, holders);
+    return !leasedHere && isInUse(vf, others.holders);
   });
-  return ours && !leased && !used;
+  return !pf.vfs.empty() && ours && !leased && !used;
+}
+
+// libvirt refuses to start a domain whose hostdev does not exist. The domain's own elements of
+// vfpass end with its leases; on isLastUse() no other domain has one that a lease explains.
+std::vector<DeviceUser> usersByDefinition(const PhysicalFunction& pf,
+                                          const std::vector<Lease>& leases,
+                                          const Definitions& definitions) {
+  std::vector<DomainSummary> domains = definitions.domains;
+  for (DomainSummary& domain : domains) {
+    if (domain.uuid == leases.front().domain) {
+      std::erase_if(domain.claims, [](const Claim& claim) { return isOurAlias(claim.alias); });
+    }
+  }
+  return definedUsers(pf, domains, definitions.pools, {});
 }
 
 }  // namespace
 
 std::optional<Step> removalOfVfs(const PhysicalFunction& pf, const std::vector<Lease>& leases,
-                                 const std::vector<Lease>& allLeases,
-                                 const std::vector<Holder>& holders) {
-  if (pf.vfs.empty() || !mayRemoveVfs(pf, leases, allLeases, holders)) {
+                                 const OtherVfUsers& others) {
+  if (!isLastUse(pf, leases, others) ||
+      !usersByDefinition(pf, leases, others.definitions).empty()) {
     return std::nullopt;
   }
   return Step{
       RemoveVfs{pf.address}, {}, "the PF had no VFs before, and no lease needs them any more"};
+}
+
+std::string noteOnKeptVfs(const PhysicalFunction& pf, const std::vector<Lease>& leases,
+                          const OtherVfUsers& others) {
+  const auto users = isLastUse(pf, leases, others)
+                         ? usersByDefinition(pf, leases, others.definitions)
+                         : std::vector<DeviceUser>{};
+  return users.empty() ? "" : nameOf(pf) + " keeps its VFs: " + nameDefinedUsers(pf, users);
 }
 
 namespace {
@@ -63,9 +88,8 @@ void restoreBinding(const Lease& lease, const VirtualFunction& vf, bool removed,
 }
 
 void restorePf(const PhysicalFunction& pf, const std::vector<Lease>& leases,
-               const std::vector<Lease>& allLeases, const std::vector<Holder>& holders,
-               std::vector<Step>& steps) {
-  const auto removal = removalOfVfs(pf, leases, allLeases, holders);
+               const OtherVfUsers& others, std::vector<Step>& steps) {
+  const auto removal = removalOfVfs(pf, leases, others);
   const bool removed = removal.has_value();
   // Reset, and the values from before the lease: in one step for all VFs of the PF.
   ConfigureVfs configure{pf.address, {}};
@@ -133,8 +157,30 @@ void restoreWholeFunction(const Lease& lease, const Inventory& inventory,
 
 }  // namespace
 
+std::vector<std::string> notesOnKeptVfs(const std::vector<Lease>& leases,
+                                        const std::vector<Lease>& allLeases,
+                                        const Inventory& inventory,
+                                        const Definitions& definitions) {
+  std::map<PciAddress, std::vector<Lease>> byPf;
+  for (const Lease& lease : leases) {
+    const PhysicalFunction* pf = isVf(lease) ? findPf(inventory, lease.pf) : nullptr;
+    if (pf != nullptr && otherDevice(lease, *pf).empty()) {
+      byPf[lease.pf].push_back(lease);
+    }
+  }
+  std::vector<std::string> notes;
+  for (const auto& [address, ended] : byPf) {
+    const std::string note = noteOnKeptVfs(*findPf(inventory, address), ended,
+                                           {allLeases, inventory.holders, definitions});
+    if (!note.empty()) {
+      notes.push_back(note);
+    }
+  }
+  return notes;
+}
+
 Restoration planRestore(const std::vector<Lease>& leases, const std::vector<Lease>& allLeases,
-                        const Inventory& inventory) {
+                        const Inventory& inventory, const Definitions& definitions) {
   std::map<PciAddress, std::vector<Lease>> byPf;
   Restoration restoration;
   for (const auto& lease : leases) {
@@ -145,8 +191,11 @@ Restoration planRestore(const std::vector<Lease>& leases, const std::vector<Leas
     }
   }
   for (const auto& [pf, pfLeases] : byPf) {
-    restorePf(*findPf(inventory, pf), pfLeases, allLeases, inventory.holders, restoration.steps);
+    restorePf(*findPf(inventory, pf), pfLeases, {allLeases, inventory.holders, definitions},
+              restoration.steps);
   }
+  std::ranges::move(notesOnKeptVfs(leases, allLeases, inventory, definitions),
+                    std::back_inserter(restoration.notes));
   for (const auto& lease : leases) {
     restoration.steps.push_back({DropLease{lease.domain, lease.entry, lease.generation, lease.pf},
                                  {},
@@ -275,7 +324,8 @@ Plan planDetach(const DetachInput& input) {
   const std::string bootId = outcomes.reserved.empty() ? "" : outcomes.reserved.front().bootId;
   const auto reset = stepsBetweenRuns(outcomes.reserved, input.inventory, bootId,
                                       "its persistent configuration has it");
-  const Restoration restore = planRestore(outcomes.ended, input.leases, input.inventory);
+  const Restoration restore =
+      planRestore(outcomes.ended, input.leases, input.inventory, input.definitions);
   steps.insert(steps.end(), reset.begin(), reset.end());
   steps.insert(steps.end(), restore.steps.begin(), restore.steps.end());
   plan.notes = restore.notes;

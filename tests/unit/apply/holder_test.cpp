@@ -97,7 +97,7 @@ Plan gcPlan(Host& host) {
   return {PlanKind::detach,
           host.uuid,
           "train0",
-          plan::planRestore(leases, leases, host.kernel.inventory()).steps,
+          plan::planRestore(leases, leases, host.kernel.inventory(), {}).steps,
           {}};
 }
 

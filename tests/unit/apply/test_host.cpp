@@ -90,6 +90,7 @@ Tools Host::tools(state::Database& database) {
   Tools tools{kernel, database, &hypervisor, domain::builtInTemplates(), key, folder / "run"};
   tools.makeSealKey = makeSealKey;
   tools.checkStop = checkStop;
+  tools.readDefinitions = readDefinitions;
   tools.lockTimeout = timeout;
   tools.holderTimeout = std::chrono::milliseconds(300);
   return tools;

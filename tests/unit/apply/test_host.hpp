@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 
 #include "fake/fake_hypervisor.hpp"
 #include "fake/fake_kernel.hpp"
@@ -50,6 +51,7 @@ class Host {
   SealKey key = fake::sealKey();
   std::function<void()> makeSealKey = [] {};
   std::function<void()> checkStop = [] {};
+  std::function<Definitions()> readDefinitions = [] { return Definitions{}; };
 };
 
 }  // namespace vfpass::apply

@@ -7,6 +7,7 @@
 namespace vfpass::apply {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::EndsWith;
 using testing::IsEmpty;
@@ -34,6 +35,13 @@ class UnusedVfsTest : public testing::Test {
     openDatabase().dropLease(other.domain, other.entry, other.generation);
   }
   std::vector<VirtualFunction>& vfs() { return host.kernel.pfs.begin()->second.vfs; }
+  /// A domain that is shut off names the VF that the other lease has.
+  void nameInDefinition() {
+    host.readDefinitions = [device = other.device] {
+      const DomainSummary hand{{1}, "hand0", false, true, {{device, "", {}}}, {}, {}};
+      return Definitions{{hand}, {}};
+    };
+  }
 
   Host host;
   Lease other;
@@ -59,6 +67,25 @@ TEST_F(UnusedVfsTest, StayIfSomebodyHasOneWithoutALease) {
   };
   host.execute(plan);
   EXPECT_THAT(vfs(), testing::SizeIs(testing::Gt(3)));
+}
+
+TEST_F(UnusedVfsTest, StayIfADefinitionNamesOne) {
+  host.hypervisor.afterDefine = [this] {
+    endOtherLease();
+    nameInDefinition();
+  };
+  EXPECT_THAT(host.execute(plan),
+              Contains("PF 0000:01:00.0 (ens1f0np0) keeps its VFs: VF 3 (0000:01:00.4) is named by "
+                       "domain hand0"));
+  EXPECT_THAT(vfs(), testing::SizeIs(testing::Gt(3)));
+}
+
+TEST_F(UnusedVfsTest, StayIfLibvirtCannotListTheDomains) {
+  host.hypervisor.afterDefine = [this] { endOtherLease(); };
+  host.readDefinitions = []() -> Definitions { throw Error("libvirt has gone", ""); };
+  EXPECT_THAT(host.execute(plan), Contains(EndsWith("cannot list the domains: libvirt has gone")));
+  EXPECT_THAT(vfs(), testing::SizeIs(testing::Gt(3)));
+  EXPECT_THAT(host.leases(), IsEmpty());
 }
 
 // `detach --keep` ends the last lease.
@@ -138,6 +165,14 @@ TEST_F(UnusedVfsAfterRollbackTest, AreRemovedIfTheOtherLeaseHasEndedMeanwhile) {
 TEST_F(UnusedVfsAfterRollbackTest, StayIfSomebodyHasOneWithoutALease) {
   endOtherLease();
   vfs()[3].driver = "vfio-pci";
+  refuseToAttach();
+  EXPECT_THAT(host.leases(), IsEmpty());
+  EXPECT_THAT(vfs(), testing::SizeIs(testing::Gt(3)));
+}
+
+TEST_F(UnusedVfsAfterRollbackTest, StayIfADefinitionNamesOne) {
+  endOtherLease();
+  nameInDefinition();
   refuseToAttach();
   EXPECT_THAT(host.leases(), IsEmpty());
   EXPECT_THAT(vfs(), testing::SizeIs(testing::Gt(3)));

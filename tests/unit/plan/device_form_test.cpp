@@ -76,7 +76,8 @@ TEST_F(FormTest, ManagedVfIsNotBoundByVfpass) {
   const auto prepare = planPrepare(input.domain, "train0", leases, leases, input.inventory, "boot");
   EXPECT_TRUE(actions<BindDriver>(prepare.plan.steps).empty());
   pf().vfs[1].driver = "mlx5_core";
-  EXPECT_TRUE(actions<BindDriver>(planRestore(leases, leases, kernel.inventory()).steps).empty());
+  EXPECT_TRUE(
+      actions<BindDriver>(planRestore(leases, leases, kernel.inventory(), {}).steps).empty());
 }
 
 TEST_F(FormTest, RollbackRestoresValuesBeforeBindingHostDriver) {
@@ -139,7 +140,7 @@ TEST_F(FormTest, LeavesMacAndVlanOfInterfaceToLibvirt) {
       planPrepare(input.domain, "train0", leases, leases, input.inventory, "boot").plan.steps);
   leases[0].state = LeaseState::running;
   expectUntouched(planRelease(input.domain, "train0", leases, kernel.inventory(), "boot").steps);
-  expectUntouched(planRestore(leases, leases, kernel.inventory()).steps);
+  expectUntouched(planRestore(leases, leases, kernel.inventory(), {}).steps);
 }
 
 TEST_F(FormTest, RebindsHostDriverAroundNewGuids) {
@@ -159,7 +160,7 @@ TEST_F(FormTest, RebindsHostDriverAroundNewGuids) {
   EXPECT_EQ(steps[3].undo, std::vector<Action>{released});
 
   pf().vfs[1].settings = vfOf(decision.leases[0]).settings;
-  const auto restore = planRestore(decision.leases, decision.leases, kernel.inventory()).steps;
+  const auto restore = planRestore(decision.leases, decision.leases, kernel.inventory(), {}).steps;
   EXPECT_EQ(actions<BindDriver>(restore), (std::vector<BindDriver>{released, held}));
 }
 

@@ -519,12 +519,12 @@ TEST_F(FunctionTest, DetachRestoresDriverAndOverride) {
   function().driverOverride = "nvidia";
   Lease lease = attached();
   lease.state = LeaseState::running;
-  const auto steps = planRestore({lease}, {lease}, kernel.inventory()).steps;
+  const auto steps = planRestore({lease}, {lease}, kernel.inventory(), {}).steps;
   ASSERT_THAT(steps, SizeIs(3));
   EXPECT_TRUE(std::holds_alternative<ResetFunction>(steps[0].action));
   EXPECT_EQ(std::get<BindDriver>(steps[1].action), (BindDriver{lease.device, "nvidia", "nvidia"}));
   kernel.functions.clear();
-  EXPECT_THAT(planRestore({lease}, {lease}, kernel.inventory()).steps, SizeIs(1))
+  EXPECT_THAT(planRestore({lease}, {lease}, kernel.inventory(), {}).steps, SizeIs(1))
       << "the lease ends";
 }
 
@@ -537,7 +537,7 @@ TEST_F(FunctionTest, FunctionOriginallyOnVfioStaysBound) {
     const auto* bind = std::get_if<BindDriver>(&step.action);
     EXPECT_TRUE(bind == nullptr || bind->function != lease.device);
   }
-  EXPECT_THAT(planRestore({lease}, {lease}, kernel.inventory()).steps, SizeIs(1));
+  EXPECT_THAT(planRestore({lease}, {lease}, kernel.inventory(), {}).steps, SizeIs(1));
 }
 
 }  // namespace

@@ -188,7 +188,7 @@ TEST_F(HookTest, ReleaseScrubsOnlyStartedLeasesOfDomain) {
 TEST_F(HookTest, DetachRemovesVfsOnlyWithLastLease) {
   lease.original.created = true;
   const auto removes = [&](const std::vector<Lease>& all) {
-    for (const auto& step : planRestore({lease}, all, kernel.inventory()).steps) {
+    for (const auto& step : planRestore({lease}, all, kernel.inventory(), {}).steps) {
       if (std::holds_alternative<RemoveVfs>(step.action)) {
         return true;
       }

@@ -10,6 +10,7 @@
 
 #include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/domain/domain_xml.hpp"
+#include "vfpass/domain_facts.hpp"
 #include "vfpass/hypervisor.hpp"
 #include "vfpass/kernel.hpp"
 #include "vfpass/seal_key.hpp"
@@ -34,6 +35,9 @@ struct Tools {
   std::function<void(const Action&)> onAction = [](const Action&) {};
   /// Throws Cancelled if a signal has asked to stop. Called where the work can be rolled back.
   std::function<void()> checkStop = [] {};
+  /// Reads all domains and network pools of libvirt; called without locks of PFs. Empty in the
+  /// hook, which has no libvirt: then only a plan's own steps remove VFs.
+  std::function<Definitions()> readDefinitions = {};
   /// Creates the key that `sealKey` refers to. Called if it is empty and leases are to be sealed.
   std::function<void()> makeSealKey = [] {};
 
