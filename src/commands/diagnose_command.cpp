@@ -98,8 +98,7 @@ class VmDiagnosis {
     for (const report::RefusedMetadata& refused : reader.readRefused(report_.vm)) {
       add(Rank::problem, "metadata", refused.reason, refused.remedy);
     }
-    const auto unattached = unattachedMappings(session_, leases_);
-    if (mapping_ != nullptr && std::ranges::find(unattached, mapping_->vm) != unattached.end()) {
+    if (mapping_ != nullptr && !unattachedMappings({*mapping_}, leases_).empty()) {
       add(Rank::problem, "", "the VM has a mapping, but is not attached",
           "run `vfpass attach " + argument_ + "`");
     }

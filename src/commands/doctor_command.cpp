@@ -200,22 +200,6 @@ ExitCode doctorCommand(Session& session, const DoctorOptions& options) {
 
 }  // namespace
 
-const Mapping* mappingNamedBy(Session& session, const std::string& vm) {
-  const auto& configuration = session.configuration();
-  const Mapping* mapping = config::findMapping(configuration, vm, vm);
-  if (mapping != nullptr || !session.root().isLive()) {
-    return mapping;
-  }
-  try {
-    const auto domain = session.hypervisor().findDomain(vm);
-    return domain ? config::findMapping(configuration, domain->name, toString(domain->uuid))
-                  : nullptr;
-  } catch (const Error& error) {
-    session.warn(error.what());
-    return nullptr;
-  }
-}
-
 std::vector<Diagnosis> diagnosesOfVm(Session& session, const std::string& vm) {
   return examineFor(session, {vm, {}, false});
 }

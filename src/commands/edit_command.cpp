@@ -72,31 +72,13 @@ bool isUnchanged(const OriginalFile& original) {
          now.st_mode == original.status.st_mode && readMappingText(original.file) == original.text;
 }
 
-// A mapping may name the domain by its other name: by UUID instead of name, or the reverse.
-std::string fileNamedBy(Session& session, const std::string& name, const std::string& uuid) {
-  const auto& configuration = session.configuration();
-  if (const auto* mapping = config::findMapping(configuration, name, uuid)) {
-    return mapping->file;
-  }
-  const auto* faulty = config::findFaulty(configuration, name, uuid);
-  return faulty == nullptr ? "" : faulty->file;
-}
-
-fs::path findMappingFile(Session& session, const std::string& vm) {
-  std::string file = fileNamedBy(session, vm, vm);
-  if (file.empty()) {
-    try {
-      session.limitLibvirt(deadlines::libvirtAnswer);
-      if (const auto domain = session.hypervisor().findDomain(vm)) {
-        file = fileNamedBy(session, domain->name, toString(domain->uuid));
-      }
-    } catch (const Error&) {  // the file may be found without libvirt, and was not
-    }
-  }
-  if (file.empty()) {
+fs::path fileToEdit(Session& session, const std::string& vm) {
+  session.limitLibvirt(deadlines::libvirtAnswer);
+  const MappingFile found = findMappingFile(session, vm);
+  if (found.file.empty()) {
     throwNoMapping(session, vm, vm);
   }
-  return file;
+  return found.file;
 }
 
 /// The copy that the user edits, in a directory of its own: editors keep backups and swap files
@@ -233,7 +215,7 @@ ExitCode endEdit(Session& session, const OriginalFile& original, const EditedCop
 
 ExitCode edit(Session& session, const std::string& vm) {
   session.requireThisHost("edit");
-  const OriginalFile original = openOriginal(findMappingFile(session, vm));
+  const OriginalFile original = openOriginal(fileToEdit(session, vm));
   const std::string file = printable(original.file.string());
   const EditedCopy copy(original);
   const auto text = edited(session, original, copy);

@@ -30,11 +30,6 @@ std::vector<Diagnosis> diagnose(Session& session, const host::Root& root, const 
 /// doctor_command.cpp.
 std::vector<Diagnosis> diagnosesOfVm(Session& session, const std::string& vm);
 
-/// The mapping by its `vm:`, otherwise by the domain's other identifier (name or UUID), which
-/// libvirt knows. Null: there is none, or libvirt does not answer, after a warning. In
-/// doctor_command.cpp.
-const Mapping* mappingNamedBy(Session& session, const std::string& vm);
-
 /// Doctor's queries to libvirt. They run only when a check needs them, and never for a captured
 /// tree. The result must not outlive the session.
 doctor::Inquiries inquiriesOf(Session& session);

@@ -114,7 +114,8 @@ class Collector {
     for (const Mapping& mapping : session_.configuration().mappings) {
       found_.mappings[mapping.vm] = true;
     }
-    for (const auto& vm : commands::unattachedMappings(session_, *found_.leases)) {
+    for (const auto& vm :
+         commands::unattachedMappings(session_.configuration().mappings, *found_.leases)) {
       found_.mappings[vm] = false;
     }
   }

@@ -21,14 +21,30 @@ std::vector<Lease> leasesIn(const std::vector<report::StatusEntry>& entries) {
   return leases;
 }
 
+// The mappings of what the report shows. A mapping may name the VM by name, and the user by UUID,
+// or the reverse: the leases know both, and libvirt if there are none.
+std::vector<Mapping> mappingsOf(Session& session, const std::string& vm,
+                                const std::vector<Lease>& leases) {
+  std::vector<Mapping> mappings = session.configuration().mappings;
+  std::erase_if(mappings, [&](const Mapping& mapping) {
+    return !vm.empty() && mapping.vm != vm && std::ranges::none_of(leases, [&](const Lease& lease) {
+      return commands::isLeaseOf(mapping.vm, lease);
+    });
+  });
+  if (mappings.empty() && !vm.empty()) {
+    if (const Mapping* mapping = findMappingFile(session, vm).mapping) {
+      mappings.push_back(*mapping);
+    }
+  }
+  return mappings;
+}
+
 // VMs with a mapping and no lease.
-std::vector<std::string> notAttached(Session& session, const std::string& vm,
+std::vector<std::string> notAttached(const std::vector<Mapping>& mappings,
                                      const std::vector<Lease>& leases) {
   std::vector<std::string> notes;
-  for (const auto& name : commands::unattachedMappings(session, leases)) {
-    if (vm.empty() || name == vm) {
-      notes.push_back("VM " + printable(name) + ": has a mapping, but is not attached");
-    }
+  for (const auto& name : commands::unattachedMappings(mappings, leases)) {
+    notes.push_back("VM " + printable(name) + ": has a mapping, but is not attached");
   }
   return notes;
 }
@@ -67,18 +83,11 @@ std::vector<std::string> verifications(Session& session, const std::vector<Lease
 }
 
 // Only for what the report shows: a host without leases and mappings needs none.
-std::vector<std::string> services(Session& session, const std::string& vm,
+std::vector<std::string> services(Session& session, const std::vector<Mapping>& mappings,
                                   const report::StatusReport& report) {
   if (report.entries.empty() && report.notes.empty()) {
     return {};
   }
-  std::vector<Mapping> mappings = session.configuration().mappings;
-  std::erase_if(mappings, [&](const Mapping& mapping) {
-    return !vm.empty() && mapping.vm != vm &&
-           std::ranges::none_of(report.entries, [&](const report::StatusEntry& entry) {
-             return commands::isLeaseOf(mapping.vm, entry.lease);
-           });
-  });
   return commands::missingServices(session, mappings);
 }
 
@@ -91,7 +100,8 @@ ExitCode status(Session& session, const std::string& vm) {
   report.peers = reader.readPeers();
   report.refused = reader.readRefused(vm);
   const auto leases = leasesIn(report.entries);
-  const auto pending = notAttached(session, vm, leases);
+  const auto mappings = mappingsOf(session, vm, leases);
+  const auto pending = notAttached(mappings, leases);
   if (!vm.empty() && report.entries.empty() && pending.empty() &&
       (unanswered || !session.hypervisor().findDomain(vm))) {
     commands::throwIfFaulty(session, vm, vm);
@@ -104,7 +114,7 @@ ExitCode status(Session& session, const std::string& vm) {
   report.notes = pending;
   const auto verified = verifications(session, leases);
   report.notes.insert(report.notes.end(), verified.begin(), verified.end());
-  const auto missing = services(session, vm, report);
+  const auto missing = services(session, mappings, report);
   report.notes.insert(report.notes.end(), missing.begin(), missing.end());
   if (unanswered) {
     report.notes.emplace_back(

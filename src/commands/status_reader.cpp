@@ -218,9 +218,10 @@ report::StatusEntry StatusReader::entryFor(const Lease& lease) {
   return entry;
 }
 
-std::vector<std::string> unattachedMappings(Session& session, const std::vector<Lease>& leases) {
+std::vector<std::string> unattachedMappings(const std::vector<Mapping>& mappings,
+                                            const std::vector<Lease>& leases) {
   std::vector<std::string> vms;
-  for (const auto& mapping : session.configuration().mappings) {
+  for (const auto& mapping : mappings) {
     if (std::ranges::none_of(leases,
                              [&](const Lease& lease) { return isLeaseOf(mapping.vm, lease); })) {
       vms.push_back(mapping.vm);

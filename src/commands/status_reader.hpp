@@ -52,8 +52,9 @@ class StatusReader {
   std::map<Uuid, std::optional<DomainDescription>> domains_;
 };
 
-/// VMs, by the `vm:` of their mapping, that none of the leases belongs to.
-std::vector<std::string> unattachedMappings(Session& session, const std::vector<Lease>& leases);
+/// Those of the mappings, by their `vm:`, that none of the leases belongs to.
+std::vector<std::string> unattachedMappings(const std::vector<Mapping>& mappings,
+                                            const std::vector<Lease>& leases);
 
 /// Domains that have started and whose verification, which their mapping asks for, has not ended.
 std::vector<Uuid> pendingVerifications(Session& session, const std::vector<Lease>& leases);

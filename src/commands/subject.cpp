@@ -149,7 +149,42 @@ Subject subjectOf(Session& session, const DomainDescription& domain, const Mappi
   return withOthers(session, *mapping, domain);
 }
 
+MappingFile fileNamedBy(Session& session, const std::string& name, const std::string& uuid) {
+  const auto& configuration = session.configuration();
+  if (const Mapping* mapping = config::findMapping(configuration, name, uuid)) {
+    return {mapping->file, mapping};
+  }
+  const auto* faulty = config::findFaulty(configuration, name, uuid);
+  return {faulty == nullptr ? "" : faulty->file, nullptr};
+}
+
 }  // namespace
+
+MappingFile findMappingFile(Session& session, const std::string& vm,
+                            std::optional<Error>* unanswered) {
+  MappingFile found = fileNamedBy(session, vm, vm);
+  if (!found.file.empty() || !session.root().isLive()) {
+    return found;
+  }
+  std::optional<DomainDescription> domain;
+  try {
+    domain = session.hypervisor().findDomain(vm);
+  } catch (const Error& error) {
+    if (unanswered != nullptr) {
+      *unanswered = error;
+    }
+  }
+  return domain ? fileNamedBy(session, domain->name, toString(domain->uuid)) : found;
+}
+
+const Mapping* mappingNamedBy(Session& session, const std::string& vm) {
+  std::optional<Error> unanswered;
+  const MappingFile found = findMappingFile(session, vm, &unanswered);
+  if (unanswered) {
+    session.warn(unanswered->what());
+  }
+  return found.mapping;
+}
 
 void throwIfFaulty(Session& session, const std::string& name, const std::string& uuid) {
   const auto& configuration = session.configuration();

@@ -30,6 +30,21 @@ Subject findSubject(Session& session, const std::string& vm);
 /// The same for a domain that has been read already.
 Subject findSubject(Session& session, const DomainDescription& domain);
 
+/// The file of a VM's mapping.
+struct MappingFile {
+  std::string file;                  ///< empty: the VM has none
+  const Mapping* mapping = nullptr;  ///< null: the file has mistakes, or there is none
+};
+
+/// Finds the file by its `vm:`, otherwise by the domain's other identifier (name or UUID), which
+/// only libvirt knows: for commands that also work without it. `unanswered`, if not null, gets the
+/// reason if it does not answer. The result is valid as long as the configuration.
+MappingFile findMappingFile(Session& session, const std::string& vm,
+                            std::optional<Error>* unanswered = nullptr);
+
+/// The mapping in that file. Warns if libvirt does not answer.
+const Mapping* mappingNamedBy(Session& session, const std::string& vm);
+
 /// Throws (bad input) the mistakes of the file that is the mapping of this domain, if it has any.
 void throwIfFaulty(Session& session, const std::string& name, const std::string& uuid);
 
