@@ -14,4 +14,7 @@ void requireTargetOfThisHost(const Session& session, const std::string& command)
 /// `--config-dir`.
 void reportCreatedMapping(Session& session, const std::string& file, const std::string& vm);
 
+/// The same for a new host.yaml.
+void reportCreatedHostPolicy(Session& session, const std::string& file);
+
 }  // namespace vfpass::commands

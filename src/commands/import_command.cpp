@@ -4,7 +4,6 @@
 #include "created_mapping.hpp"
 #include "host_topology.hpp"
 #include "import_input.hpp"
-#include "vfpass/base/durable_file.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/config/new_mapping.hpp"
@@ -62,23 +61,21 @@ ExitCode importVm(Session& session, const ImportOptions& options) {
 }
 
 ExitCode importHost(Session& session, const ImportOptions& options) {
-  const auto file = session.options().configDirectory / "host.yaml";
-  if (options.write && std::filesystem::exists(std::filesystem::symlink_status(file))) {
-    throw Error(printable(file.string()) + " exists already",
-                "add the settings that `vfpass import --host` prints to it by hand",
-                ExitCode::badInput);
-  }
   report::ImportHostReport report{"vfpass import --host", importedHost(session)};
   if (report.host.pfs.empty()) {
     throw Error("nothing to import: no PF of this host has VFs, and no file sets any up at boot",
                 "run `vfpass pf list` to list the PFs");
   }
   const std::string text = report::hostText(report);
+  std::string file;
   if (options.write) {
-    createDurably(file, text);
+    file = config::writeNewHostPolicy(session.options().configDirectory, text).string();
   }
-  report::writeImport(session.out(), report, text, options.write ? file.string() : "",
-                      session.style());
+  if (options.write && !session.style().json) {
+    reportCreatedHostPolicy(session, file);
+  } else {
+    report::writeImport(session.out(), report, text, file, session.style());
+  }
   return ExitCode::done;
 }
 

@@ -1,6 +1,8 @@
 #include "vfpass/config/new_mapping.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <set>
 #include <system_error>
 
 #include "readers.hpp"
@@ -44,25 +46,37 @@ void requireFileName(const NewMapping& mapping) {
   }
 }
 
-[[noreturn]] void throwUnfit(const fs::path& file, const std::vector<Problem>& problems) {
+[[noreturn]] void throwUnfit(const fs::path& file, const std::vector<Problem>& problems,
+                             const std::string& remedy) {
   std::vector<std::string> lines;
   std::ranges::transform(problems, std::back_inserter(lines),
                          [](const auto& problem) { return toString(problem); });
   throw Error("cannot write " + printable(file.string()) + ":\n  " + join(lines, "\n  "),
-              mistakesOf(problems), "change the options, or the mappings that are named");
+              mistakesOf(problems), remedy);
 }
 
-// A mapping in a directory that others can write to would be ignored.
-void requireUsableFolders(const Configuration& configuration, const fs::path& folder) {
+// A file in a directory that others can write to would be ignored.
+void requireUsableFolders(const Configuration& configuration, const fs::path& file,
+                          const std::set<std::string>& folders) {
   std::vector<Problem> problems;
-  std::ranges::copy_if(configuration.problems, std::back_inserter(problems),
-                       [&](const Problem& problem) {
-                         return problem.place.file == folder.string() ||
-                                problem.place.file == folder.parent_path().string();
-                       });
+  std::ranges::copy_if(
+      configuration.problems, std::back_inserter(problems),
+      [&](const Problem& problem) { return folders.contains(problem.place.file); });
   if (!problems.empty()) {
-    throwUnfit(folder, problems);
+    throwUnfit(file, problems, "correct the directory, then run the command again");
   }
+}
+
+void createWithFolders(const fs::path& file, const std::string& text) {
+  const fs::path folder = file.parent_path();
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error && error.value() != EEXIST) {
+    throw Error(
+        "cannot create directory " + printable(folder.string()) + ": " + errnoText(error.value()),
+        "run as root, or as the owner of the directory above it");
+  }
+  createDurably(file, text);
 }
 
 }  // namespace
@@ -88,22 +102,32 @@ std::vector<Problem> problemsOfMapping(const fs::path& file, const std::string& 
 fs::path writeNewMapping(const fs::path& directory, const NewMapping& mapping) {
   requireFileName(mapping);
   const Configuration configuration = loadConfiguration(directory);
-  const fs::path folder = directory / "vms";
-  requireUsableFolders(configuration, folder);
+  const fs::path file = directory / "vms" / (mapping.name + ".yaml");
+  requireUsableFolders(configuration, file, {directory.string(), (directory / "vms").string()});
   requireNoMapping(configuration, mapping);
-  const fs::path file = folder / (mapping.name + ".yaml");
   if (const auto problems = problemsOfMapping(file, mapping.text, configuration);
       !problems.empty()) {
-    throwUnfit(file, problems);
+    throwUnfit(file, problems, "change the options, or the mappings that are named");
   }
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error && error.value() != EEXIST) {
-    throw Error(
-        "cannot create directory " + printable(folder.string()) + ": " + errnoText(error.value()),
-        "run as root, or as the owner of " + printable(directory.string()));
+  createWithFolders(file, mapping.text);
+  return file;
+}
+
+fs::path writeNewHostPolicy(const fs::path& directory, const std::string& text) {
+  const fs::path file = directory / "host.yaml";
+  std::error_code unreadable;
+  if (fs::exists(fs::symlink_status(file, unreadable))) {
+    throw Error(printable(file.string()) + " exists already",
+                "add the settings that `vfpass import --host` prints to it by hand",
+                ExitCode::badInput);
   }
-  createDurably(file, mapping.text);
+  requireUsableFolders(loadConfiguration(directory), file, {directory.string()});
+  ProblemList list(file.string());
+  readHostFile(text, list);
+  if (const auto problems = list.take(); !problems.empty()) {
+    throwUnfit(file, problems, "save what `vfpass import --host` prints, and correct it by hand");
+  }
+  createWithFolders(file, text);
   return file;
 }
 

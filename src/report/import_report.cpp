@@ -4,8 +4,6 @@
 #include <ostream>
 
 #include "json.hpp"
-#include "text_values.hpp"
-#include "vfpass/base/text.hpp"
 
 namespace vfpass::report {
 namespace {
@@ -113,11 +111,8 @@ void writeImport(std::ostream& out, const ImportHostReport& report, const std::s
                  const std::string& file, const Style& style) {
   if (style.json) {
     writeImportJson(out, importJson(Json(), {}, report.host), text, file);
-  } else if (file.empty()) {
-    out << text;
   } else {
-    out << printable(file) << ": " << counted(report.host.pfs.size(), "PF")
-        << "\nnext: `vfpass host show`, then `vfpass host apply`\n";
+    out << text;
   }
 }
 

@@ -184,8 +184,8 @@ void writeEditedMapping(std::ostream& out, const std::string& file, bool changed
   writeDocument(out, document);
 }
 
-void writeCreatedMapping(std::ostream& out, const std::string& file,
-                         const std::vector<NextCommand>& next) {
+void writeCreatedFile(std::ostream& out, const std::string& file,
+                      const std::vector<NextCommand>& next) {
   out << "created " << printable(file) << "\nnext:\n";
   std::size_t width = 0;
   for (const NextCommand& each : next) {

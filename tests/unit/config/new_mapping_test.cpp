@@ -121,6 +121,47 @@ TEST(WriteNewMapping, RefusesADirectoryThatOthersCanWriteTo) {
   EXPECT_EQ(filesIn(folder.path() / "vms"), 1);
 }
 
+std::string hostRefusal(const fs::path& directory, const std::string& text) {
+  try {
+    writeNewHostPolicy(directory, text);
+    return "";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::badInput);
+    return std::string(error.what()) + "; " + error.remedy();
+  }
+}
+
+constexpr const char* hostText = "version: 1\npfs: [{pf: {netdev: ens1}, mtu: 9000}]\n";
+
+TEST(WriteNewHostPolicy, CreatesDirectoryAndFile) {
+  const TemporaryFolder folder;
+  const fs::path file = writeNewHostPolicy(folder.path() / "vfpass", hostText);
+  EXPECT_EQ(file, folder.path() / "vfpass/host.yaml");
+  EXPECT_EQ(readWhole(file), hostText);
+  EXPECT_TRUE(loadConfiguration(folder.path() / "vfpass").problems.empty());
+}
+
+TEST(WriteNewHostPolicy, RefusesToReplaceAFile) {
+  const TemporaryFolder folder;
+  const fs::path file = folder.write("host.yaml", "version: 1\n");
+  EXPECT_THAT(hostRefusal(folder.path(), hostText), HasSubstr("exists already"));
+  EXPECT_EQ(readWhole(file), "version: 1\n");
+}
+
+TEST(WriteNewHostPolicy, RefusesTextWithMistakes) {
+  const TemporaryFolder folder;
+  EXPECT_THAT(hostRefusal(folder.path(), "version: 1\nmtu: 9000\n"),
+              HasSubstr("host.yaml:2:1: unknown key `mtu`"));
+  EXPECT_EQ(filesIn(folder.path()), 0);
+}
+
+TEST(WriteNewHostPolicy, RefusesADirectoryThatOthersCanWriteTo) {
+  const TemporaryFolder folder;
+  ::chmod(folder.path().c_str(), 0777);
+  EXPECT_THAT(hostRefusal(folder.path(), hostText), HasSubstr("chmod o-w"));
+  EXPECT_EQ(filesIn(folder.path()), 0);
+}
+
 TEST(WriteNewMapping, RefusesNamesThatAreNoFileNames) {
   const TemporaryFolder folder;
   for (const std::string name : {"", ".hidden", "../train0", "a/b"}) {

@@ -23,6 +23,11 @@ struct NewMapping {
 std::filesystem::path writeNewMapping(const std::filesystem::path& directory,
                                       const NewMapping& mapping);
 
+/// Creates `host.yaml` in the configuration directory, in the same way. Throws Error (bad input) if
+/// there is one, or if the text has mistakes.
+std::filesystem::path writeNewHostPolicy(const std::filesystem::path& directory,
+                                         const std::string& text);
+
 /// The problems that this text would have as the mapping `file`, beside the other mappings of the
 /// configuration: its mistakes, and conflicts with them.
 std::vector<Problem> problemsOfMapping(const std::filesystem::path& file, const std::string& text,

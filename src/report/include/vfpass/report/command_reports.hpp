@@ -139,8 +139,8 @@ struct NextCommand {
   std::string use;
 };
 
-/// The file that a mapping was written to, and what users do next. Text only.
-void writeCreatedMapping(std::ostream& out, const std::string& file,
-                         const std::vector<NextCommand>& next);
+/// The file that a mapping or host.yaml was written to, and what users do next. Text only.
+void writeCreatedFile(std::ostream& out, const std::string& file,
+                      const std::vector<NextCommand>& next);
 
 }  // namespace vfpass::report

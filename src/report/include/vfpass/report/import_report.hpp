@@ -29,8 +29,7 @@ std::string mappingText(const ImportReport& report);
 std::string hostText(const ImportHostReport& report);
 
 /// Writes `text`, or with JSON the data and the text. `file`: where the text has been saved; empty:
-/// nowhere. With a file the text of host.yaml is not written, but its path and the next commands.
-/// JSON: docs/json/import.schema.json.
+/// nowhere. JSON: docs/json/import.schema.json.
 void writeImport(std::ostream& out, const ImportReport& report, const std::string& text,
                  const std::string& file, const Style& style);
 void writeImport(std::ostream& out, const ImportHostReport& report, const std::string& text,
