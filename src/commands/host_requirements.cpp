@@ -1,10 +1,5 @@
 #include "host_requirements.hpp"
 
-#include <chrono>
-#include <ctime>
-#include <iomanip>
-#include <sstream>
-
 #include "host_topology.hpp"
 #include "subject.hpp"
 #include "vfpass/base/text.hpp"
@@ -37,20 +32,6 @@ void addLeases(Session& session, doctor::Requirements& requirements) {
     session.warn(error.what());
   }
 }
-
-namespace {
-
-// The local date, as in host.yaml.
-std::string today() {
-  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  std::tm parts{};
-  ::localtime_r(&now, &parts);
-  std::ostringstream text;
-  text << std::put_time(&parts, "%Y-%m-%d");
-  return text.str();
-}
-
-}  // namespace
 
 std::vector<Diagnosis> diagnose(Session& session, const host::Root& root, const Topology& topology,
                                 const doctor::Requirements& requirements,

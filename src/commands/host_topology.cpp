@@ -1,7 +1,11 @@
 #include "host_topology.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <iomanip>
 #include <set>
+#include <sstream>
 
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
@@ -46,14 +50,30 @@ std::vector<std::string> nicVersions(const host::Root& root, const Topology& top
   return parts;
 }
 
+std::string placeOf(const host::Root& root) {
+  const std::string name = firstLine(root.readText("proc/sys/kernel/hostname"));
+  return name.empty() ? "a captured tree" : "host " + name;
+}
+
 }  // namespace
+
+std::string today() {
+  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  std::tm parts{};
+  ::localtime_r(&now, &parts);
+  std::ostringstream text;
+  text << std::put_time(&parts, "%Y-%m-%d");
+  return text.str();
+}
+
+std::string placeAndDay(const Session& session) {
+  const host::Root root = session.root();
+  return printable(placeOf(root) + (root.isLive() ? ", " + today() : ""));
+}
 
 std::string originOf(Session& session, const Topology& topology) {
   const host::Root root = session.root();
-  std::vector<std::string> parts;
-  const std::string name = firstLine(root.readText("proc/sys/kernel/hostname"));
-  parts.push_back(name.empty() ? "a captured tree" : "host " + name);
-  parts.emplace_back("vfpass " VFPASS_VERSION);
+  std::vector<std::string> parts{placeOf(root), "vfpass " VFPASS_VERSION};
   const std::string release = firstLine(root.readText("proc/sys/kernel/osrelease"));
   if (!release.empty()) {
     parts.push_back("Linux " + release);

@@ -16,6 +16,13 @@ report::TopologyReport topologyReport(Session& session, bool withModels);
 /// Linux 6.12.0, mlx5_core, firmware 28.39.1002`.
 std::string originOf(Session& session, const Topology& topology);
 
+/// Of which host, and on which day, a picture was made: `host gpu01, 2026-11-28`. Without the day
+/// for a captured tree.
+std::string placeAndDay(const Session& session);
+
+/// The local date, `2026-11-28`, as in host.yaml.
+std::string today();
+
 /// The leases of the same tree.
 std::vector<Lease> leasesOfTree(Session& session);
 

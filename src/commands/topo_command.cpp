@@ -127,6 +127,7 @@ ExitCode show(Session& session, const TopoOptions& options) {
   const std::string format = session.style().json ? "json" : options.format;
   Shown shown;
   shown.host = topologyReport(session, containsModels(format, options));
+  shown.host.origin = placeAndDay(session);
   warnOfProblems(session, shown.host.topology);
   if (!options.vm.empty()) {
     addGuest(session, options.vm, shown);

@@ -42,10 +42,10 @@ inline constexpr int deviceWidth = 196;
 inline constexpr int deviceTextHeight = 64;
 inline constexpr int shortDeviceHeight = 46;  ///< for a device with two lines of text
 inline constexpr int farRailHeight = 22;      ///< for the line that names a GPU's far PF
-inline constexpr int vfSize = 8;
-inline constexpr int vfStep = 10;
+inline constexpr int vfSize = 16;             ///< for a number of two digits
+inline constexpr int vfStep = 18;
 inline constexpr int vfColumns = (deviceWidth - 2 * boxPadding) / vfStep;
-inline constexpr std::size_t vfSquares = 3 * static_cast<std::size_t>(vfColumns);
+inline constexpr std::size_t vfSquares = 4 * static_cast<std::size_t>(vfColumns);
 
 /// Number of VFs drawn for a PF; 0: too many, so a bar represents them.
 std::size_t drawnVfs(const Device& pf);

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <ostream>
 #include <set>
 
@@ -25,11 +26,16 @@ constexpr std::string_view svgStyle =
     "text-anchor:middle}.rail{fill:none;stroke-width:3;stroke-linecap:round}"
     ".alike{fill:none;stroke-width:1.2;stroke-dasharray:3 3}"
     ".vf{fill:#fff;stroke:#3d7ebf;stroke-width:.8}"
+    ".vfnumber{font-size:9px;text-anchor:middle;fill:#3e4c59}.taken{fill:#fff}"
     ".novf{fill:none;stroke:#8fb3d6;stroke-width:.8;stroke-dasharray:1.5 1.5}";
 
 constexpr int lineHeight = 22;
 constexpr std::size_t nameCharacters = 15;
 constexpr std::size_t lineCharacters = 27;
+constexpr std::size_t originCharacters = 44;
+constexpr int distanceWidth = 38;  // of the label with a distance
+// Of an uplink that is slower than a link below it.
+constexpr const char* narrowMark = "▲";
 
 std::string_view colorOf(topology::Distance distance) {
   constexpr std::array<std::string_view, 6> colors{"#52606d", "#2f8f2f", "#1f8a8a",
@@ -87,6 +93,10 @@ class Picture {
       counts += " · " + countText(tenants_.size(), "VM") + " with leases";
     }
     svg_.text({pictureMargin, 64}, "sub", counts);
+    if (!words_.origin().empty()) {
+      svg_.text({width() - pictureMargin, 64}, "sub right",
+                fitted(words_.origin(), originCharacters));
+    }
   }
 
   void drawNode(const PlacedNode& node) {
@@ -113,8 +123,9 @@ class Picture {
       const bool isSwitch = port.role == FunctionRole::upstreamPort;
       svg_.text(at, "label", (isSwitch ? "switch " : "bridge ") + toString(port.address));
       const auto link = topology::linkAbove(words_.topology(), *branch.port);
-      svg_.text({right, at.y}, isWarning(link) ? "label right warn" : "label right",
-                pcieText(words_.topology(), link));
+      const bool narrow = isNarrow(branch);
+      svg_.text({right, at.y}, narrow || isWarning(link) ? "label right warn" : "label right",
+                (narrow ? narrowMark + std::string(" ") : "") + pcieText(words_.topology(), link));
     } else {
       svg_.text(at, "label",
                 "host bridge " + words_.topology().hostBridges[branch.hostBridge].name);
@@ -125,6 +136,31 @@ class Picture {
     for (const PlacedBranch& inner : branch.inner) {
       drawBranch(inner);
     }
+  }
+
+  static void collectDevices(const PlacedBranch& branch, std::vector<std::size_t>& devices) {
+    devices.insert(devices.end(), branch.devices.begin(), branch.devices.end());
+    for (const PlacedBranch& inner : branch.inner) {
+      collectDevices(inner, devices);
+    }
+  }
+
+  // Its uplink is slower than the link of a device below it.
+  [[nodiscard]] bool isNarrow(const PlacedBranch& branch) const {
+    std::vector<std::size_t> devices;
+    collectDevices(branch, devices);
+    return branch.port && topology::isNarrowerThanBelow(words_.topology(), *branch.port, devices);
+  }
+
+  [[nodiscard]] bool isAnyNarrow(const std::vector<PlacedBranch>& branches) const {
+    return std::ranges::any_of(branches, [this](const PlacedBranch& branch) {
+      return isNarrow(branch) || isAnyNarrow(branch.inner);
+    });
+  }
+
+  [[nodiscard]] bool marksUplinks() const {
+    return std::ranges::any_of(
+        layout_.nodes, [this](const PlacedNode& node) { return isAnyNarrow(node.bridges); });
   }
 
   static std::string_view classOf(const Device& function) {
@@ -220,10 +256,22 @@ class Picture {
       const auto column = static_cast<int>(i % vfColumns);
       const auto row = static_cast<int>(i / vfColumns);
       const Rectangle square{at.x + column * vfStep, at.y + row * vfStep, vfSize, vfSize};
-      const Lease* lease = i < vfs.size() ? words_.leaseOf(vfs[i]) : nullptr;
-      svg_.rectangle(
-          square, 2, i < vfs.size() ? "vf" : "novf",
-          lease == nullptr ? std::string_view{} : tenantColor(tenants_, lease->domainName));
+      if (i < vfs.size()) {
+        drawVf(vfs[i], square);
+      } else {
+        svg_.rectangle(square, 2, "novf");
+      }
+    }
+  }
+
+  void drawVf(std::size_t vf, const Rectangle& square) {
+    const Lease* lease = words_.leaseOf(vf);
+    svg_.rectangle(
+        square, 2, "vf",
+        lease == nullptr ? std::string_view{} : tenantColor(tenants_, lease->domainName));
+    if (const auto index = words_.function(vf).vfIndex) {
+      svg_.text({square.x + vfSize / 2, square.y + vfSize - 5},
+                lease == nullptr ? "vfnumber" : "vfnumber taken", std::to_string(*index));
     }
   }
 
@@ -243,7 +291,6 @@ class Picture {
   }
 
   void drawRails() {
-    constexpr std::size_t fewAlike = 3;
     for (const auto& rail : words_.rails()) {
       if (!rail.pf) {
         continue;
@@ -252,13 +299,27 @@ class Picture {
         drawFarRail(rail);
         continue;
       }
-      for (const std::size_t pf : rail.alike) {
-        if (rail.alike.size() <= fewAlike && areNeighbours(rail.gpu, pf)) {
-          drawRail(rail.gpu, pf, rail.distance, "alike");
-        }
+      for (const std::size_t pf : drawnAlike(rail)) {
+        drawRail(rail.gpu, pf, rail.distance, "alike");
       }
       drawRail(rail.gpu, *rail.pf, rail.distance, "rail");
     }
+  }
+
+  // The PFs that are as near as the rail's, if there are few: more lines would hide the rails.
+  [[nodiscard]] std::vector<std::size_t> drawnAlike(const topology::Rail& rail) const {
+    constexpr std::size_t fewAlike = 3;
+    std::vector<std::size_t> drawn;
+    if (rail.pf && areNeighbours(rail.gpu, *rail.pf) && rail.alike.size() <= fewAlike) {
+      std::ranges::copy_if(rail.alike, std::back_inserter(drawn),
+                           [&](std::size_t pf) { return areNeighbours(rail.gpu, pf); });
+    }
+    return drawn;
+  }
+
+  [[nodiscard]] bool drawsAlike() const {
+    return std::ranges::any_of(
+        words_.rails(), [this](const topology::Rail& rail) { return !drawnAlike(rail).empty(); });
   }
 
   // True if both are in the two columns of one box, with nothing between them.
@@ -303,29 +364,41 @@ class Picture {
   }
 
   [[nodiscard]] int legendHeight() const {
-    return static_cast<int>(railDistances().size() + tenants_.size() + 1) * lineHeight;
+    const std::size_t lines = railDistances().size() + tenants_.size() + (drawsAlike() ? 1 : 0) +
+                              (marksUplinks() ? 1 : 0) + (layout_.vfSquares ? 1 : 0);
+    return static_cast<int>(lines) * lineHeight;
   }
 
   void drawLegend() {
     Point at{pictureMargin, layout_.height + 14};
     for (const auto distance : railDistances()) {
-      svg_.rectangle({at.x, at.y - 13, 38, 18}, 9, "fill", colorOf(distance));
-      svg_.text({at.x + 19, at.y}, "pill", std::string(toString(distance)));
-      svg_.text({at.x + 48, at.y}, "small",
-                "rail: GPU and PF are " + std::string(legendPhrase(distance)));
-      at.y += lineHeight;
+      svg_.rectangle({at.x, at.y - 13, distanceWidth, 18}, 9, "fill", colorOf(distance));
+      svg_.text({at.x + distanceWidth / 2, at.y}, "pill", std::string(toString(distance)));
+      explain(at, "rail: GPU and PF are " + std::string(legendPhrase(distance)));
+    }
+    if (drawsAlike()) {
+      svg_.curve({at.x, at.y - 4}, {at.x + distanceWidth, at.y - 4}, "alike", "#52606d");
+      explain(at, "another PF that is as near to the GPU");
+    }
+    if (marksUplinks()) {
+      svg_.text({at.x + distanceWidth / 2, at.y}, "label middle warn", narrowMark);
+      explain(at, "the uplink of a switch that is slower than a link below it");
     }
     for (const std::string& tenant : tenants_) {
       svg_.rectangle({at.x + 14, at.y - 10, 11, 11}, 2, "fill", tenantColor(tenants_, tenant));
-      svg_.text({at.x + 48, at.y}, "small", "leased to " + fitted(tenant, 60));
-      at.y += lineHeight;
+      explain(at, "leased to " + fitted(tenant, 60));
     }
-    if (!layout_.vfSquares) {
-      return;
+    if (layout_.vfSquares) {
+      svg_.rectangle({at.x + 1, at.y - 12, vfSize, vfSize}, 2, "vf");
+      svg_.rectangle({at.x + 1 + vfStep, at.y - 12, vfSize, vfSize}, 2, "novf");
+      explain(at, "an existing free VF with its number; a VF that could be created");
     }
-    svg_.rectangle({at.x + 4, at.y - 9, vfSize, vfSize}, 2, "vf");
-    svg_.rectangle({at.x + 24, at.y - 9, vfSize, vfSize}, 2, "novf");
-    svg_.text({at.x + 48, at.y}, "small", "an existing free VF; a VF that could be created");
+  }
+
+  // The words of one line of the legend; `at` moves to the next one.
+  void explain(Point& at, const std::string& words) {
+    svg_.text({at.x + distanceWidth + 10, at.y}, "small", words);
+    at.y += lineHeight;
   }
 
   static std::string_view legendPhrase(topology::Distance distance) {

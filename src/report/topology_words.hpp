@@ -18,6 +18,7 @@ class TopologyWords {
   explicit TopologyWords(const TopologyReport& report);
 
   [[nodiscard]] const Topology& topology() const { return report_.topology; }
+  [[nodiscard]] const std::string& origin() const { return report_.origin; }
   [[nodiscard]] const Device& function(std::size_t number) const {
     return report_.topology.functions[number];
   }

@@ -160,6 +160,17 @@ bool isLimitedBySlot(const Topology& topology, const Link& link) {
          (link.possible.speed < own.speed || link.possible.width < own.width);
 }
 
+bool isNarrowerThanBelow(const Topology& topology, std::size_t uplink,
+                         const std::vector<std::size_t>& devices) {
+  const Link above = linkAbove(topology, uplink);
+  if (above.state == LinkState::synthetic || !isKnown(above.possible)) {
+    return false;
+  }
+  return std::ranges::any_of(devices, [&](std::size_t device) {
+    return rate(linkAbove(topology, device).possible) > rate(above.possible);
+  });
+}
+
 std::vector<Link> linksAbove(const Topology& topology, std::size_t function,
                              std::optional<std::size_t> below) {
   std::vector<Link> links{linkAbove(topology, function)};

@@ -53,6 +53,34 @@ TEST(TopologyReport, Svg) {
   expectGolden("../../../../docs/topology.svg", svgOf(samples::topology()));
 }
 
+TEST(TopologyReport, PictureNumbersVfsAndExplainsItsMarks) {
+  TopologyReport report = samples::topology();
+  const std::string plain = svgOf(report);
+  EXPECT_THAT(plain, HasSubstr("another PF that is as near to the GPU"));
+  EXPECT_THAT(plain, HasSubstr(">3</text>"));
+  EXPECT_THAT(plain, Not(HasSubstr("▲")));
+  for (Device& function : report.topology.functions) {
+    function.best =
+        function.role == FunctionRole::upstreamPort ? PcieLink{16000, 16} : function.best;
+  }
+  report.origin = "host <gpu01>, 2026-11-28";
+  const std::string marked = svgOf(report);
+  EXPECT_THAT(marked, HasSubstr(">▲ Gen4 x16</text>"));
+  EXPECT_THAT(marked, HasSubstr("the uplink of a switch that is slower than a link below it"));
+  EXPECT_THAT(marked, HasSubstr("host &lt;gpu01&gt;, 2026-11-28"));
+}
+
+// Every line of the legend is inside the picture.
+TEST(TopologyReport, PictureIsHighEnoughForItsLegend) {
+  pugi::xml_document document;
+  ASSERT_TRUE(document.load_string(svgOf(samples::topology()).c_str()));
+  const pugi::xml_node picture = document.child("svg");
+  for (const pugi::xml_node text : picture.children("text")) {
+    EXPECT_LT(text.attribute("y").as_int(), picture.attribute("height").as_int())
+        << text.text().get();
+  }
+}
+
 // The ConnectX functions of an HGX B200 board.
 TEST(TopologyReport, NvlinkManagementIsNoNic) {
   TopologyReport report = samples::topology();

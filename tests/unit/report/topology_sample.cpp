@@ -65,6 +65,7 @@ TopologyReport topology() {
   }
   TopologyReport report;
   report.topology = machine.topology;
+  report.origin = "a machine for tests";
   const auto vf = [&](const char* address) {
     return *findFunction(report.topology, parsePciAddress(address).value());
   };

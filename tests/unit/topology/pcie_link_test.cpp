@@ -55,6 +55,18 @@ TEST_F(PcieLinkTest, ComparesWithWhatBothEndsCanDo) {
   EXPECT_EQ(state(nic), LinkState::unknown);
 }
 
+TEST_F(PcieLinkTest, UplinkIsComparedWithTheLinksBelow) {
+  const auto narrow = [&] { return isNarrowerThanBelow(builder.topology, uplink, {nic, gpu}); };
+  EXPECT_FALSE(narrow());
+  at(rootPort).best = at(uplink).link = gen4;
+  EXPECT_TRUE(narrow());
+  at(nic).best = at(nic).link = at(gpu).best = at(gpu).link = gen4;
+  EXPECT_FALSE(narrow()) << "nothing below is faster";
+  at(gpu).best = at(gpu).link = gen5;
+  at(rootPort).best = at(uplink).link = at(uplink).best = {};
+  EXPECT_FALSE(narrow()) << "the uplink is not observable";
+}
+
 TEST_F(PcieLinkTest, GpuLowersItsSpeedWhileIdleButNotItsWidth) {
   at(gpu).link = at(gpuPort).link = gen1;
   EXPECT_EQ(state(gpu), LinkState::idle);

@@ -15,6 +15,7 @@ namespace vfpass::report {
 struct TopologyReport {
   Topology topology;
   std::vector<Lease> leases;
+  std::string origin = {};  ///< host and date, in words, for pictures; may be empty
 };
 
 /// A matrix of GPUs and PFs in the terms of nvidia-smi, then one line per rail and per PF.

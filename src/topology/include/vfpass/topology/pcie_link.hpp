@@ -38,6 +38,11 @@ Link linkAbove(const Topology& topology, std::size_t function);
 /// Whether the port above allows less than the function can do: a card of Gen5 in a slot of Gen4.
 bool isLimitedBySlot(const Topology& topology, const Link& link);
 
+/// Whether the link above this port of a switch can do less than the link above one of `devices`,
+/// which are below the switch. False where either is unknown or synthetic.
+bool isNarrowerThanBelow(const Topology& topology, std::size_t uplink,
+                         const std::vector<std::size_t>& devices);
+
 /// The links from the function up to the root complex, or only up to the bridge `below`: its own,
 /// then the uplinks of the switches above it. The link of a downstream port is that of the function
 /// below it, and has no entry of its own.
