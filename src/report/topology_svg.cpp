@@ -26,7 +26,7 @@ constexpr std::string_view svgStyle =
     "text-anchor:middle}.rail{fill:none;stroke-width:3;stroke-linecap:round}"
     ".alike{fill:none;stroke-width:1.2;stroke-dasharray:3 3}"
     ".vf{fill:#fff;stroke:#3d7ebf;stroke-width:.8}"
-    ".vfnumber{font-size:9px;text-anchor:middle;fill:#3e4c59}.taken{fill:#fff}"
+    ".number{font-size:9px;text-anchor:middle;fill:#3e4c59}.taken{fill:#fff}"
     ".novf{fill:none;stroke:#8fb3d6;stroke-width:.8;stroke-dasharray:1.5 1.5}";
 
 constexpr int lineHeight = 22;
@@ -271,7 +271,7 @@ class Picture {
         lease == nullptr ? std::string_view{} : tenantColor(tenants_, lease->domainName));
     if (const auto index = words_.function(vf).vfIndex) {
       svg_.text({square.x + vfSize / 2, square.y + vfSize - 5},
-                lease == nullptr ? "vfnumber" : "vfnumber taken", std::to_string(*index));
+                lease == nullptr ? "number" : "number taken", std::to_string(*index));
     }
   }
 
