@@ -100,7 +100,31 @@ std::set<std::string> unreadableFiles(const config::Configuration& configuration
   return files;
 }
 
-std::string remedyForNoMapping(const config::Configuration& configuration, const std::string& vm) {
+// Devices of the host that vfpass did not attach, in a domain that no other program manages.
+bool hasHandMade(const DomainXml& xml) {
+  return !xml.empty() && domain::managerOf(xml).empty() && !domain::hostElements(xml).empty();
+}
+
+// Only for the remedy: if libvirt does not answer, it is the general one.
+bool canImport(Session& session, const std::string& nameOrUuid) {
+  if (!session.root().isLive()) {
+    return false;
+  }
+  try {
+    const auto domain = session.hypervisor().findDomain(nameOrUuid);
+    return domain && (hasHandMade(domain->persistentXml) || hasHandMade(domain->liveXml));
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+std::string remedyForNoMapping(Session& session, const std::string& vm, const std::string& uuid) {
+  if (canImport(session, uuid)) {
+    return "run `vfpass import " + shellArgument(vm) +
+           "` to propose one for the devices that it has, or `vfpass init " + shellArgument(vm) +
+           "` for others";
+  }
+  const auto& configuration = session.configuration();
   std::vector<std::string> names;
   std::ranges::transform(configuration.mappings, std::back_inserter(names), &Mapping::vm);
   std::ranges::transform(configuration.faulty, std::back_inserter(names), &config::FaultyFile::vm);
@@ -206,7 +230,7 @@ void throwNoMapping(Session& session, const std::string& name, const std::string
   if (const auto problems = problemsOf(configuration, files); !problems.empty()) {
     throwProblems(message + "; it may be among these, which cannot be read", problems);
   }
-  throw Error(message, remedyForNoMapping(configuration, name), ExitCode::badInput);
+  throw Error(message, remedyForNoMapping(session, name, uuid), ExitCode::badInput);
 }
 
 Subject findSubject(Session& session, const std::string& vm) {

@@ -164,6 +164,31 @@ class Edit(unittest.TestCase):
         self.assertEqual(found.returncode, 2)
         self.assertIn("vfpass init other", found.stderr)
 
+    def test_suggests_import_for_a_vm_with_devices_of_the_host(self):
+        node = self.home / "node.xml"
+        node.write_text("""<node>
+  <domain type='test'>
+    <name>hand0</name>
+    <uuid>0f5e9a3c-1111-4222-8333-944455566671</uuid>
+    <memory unit='MiB'>1024</memory>
+    <os><type arch='x86_64' machine='pc-q35-7.2'>hvm</type></os>
+    <devices>
+      <controller type='pci' index='0' model='pcie-root'/>
+      <controller type='pci' index='1' model='pcie-root-port'/>
+      <hostdev mode='subsystem' type='pci' managed='yes'>
+        <source><address domain='0x0000' bus='0x01' slot='0x00' function='0x2'/></source>
+      </hostdev>
+    </devices>
+    <test:runstate xmlns:test='http://libvirt.org/schemas/domain/test/1.0'>5</test:runstate>
+  </domain>
+</node>
+""")
+        for vm in ("hand0", "0f5e9a3c-1111-4222-8333-944455566671"):
+            found = self.edit("exit 1", vm=vm, LIBVIRT_DEFAULT_URI=f"test://{node}")
+            self.assertEqual(found.returncode, 2)
+            self.assertIn(f"`vfpass import {vm}`", found.stderr)
+            self.assertIn(f"`vfpass init {vm}`", found.stderr)
+
     def test_refuses_a_link_and_a_file_that_others_can_write(self):
         self.file.chmod(0o666)
         found = self.edit("exit 1")
