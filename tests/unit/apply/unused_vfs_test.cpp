@@ -70,10 +70,8 @@ TEST_F(UnusedVfsTest, StayIfSomebodyHasOneWithoutALease) {
 }
 
 TEST_F(UnusedVfsTest, StayIfADefinitionNamesOne) {
-  host.hypervisor.afterDefine = [this] {
-    endOtherLease();
-    nameInDefinition();
-  };
+  nameInDefinition();
+  host.hypervisor.afterDefine = [this] { endOtherLease(); };
   EXPECT_THAT(host.execute(plan),
               Contains("PF 0000:01:00.0 (ens1f0np0) keeps its VFs: VF 3 (0000:01:00.4) is named by "
                        "domain hand0"));
