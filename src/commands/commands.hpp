@@ -54,7 +54,8 @@ void addComplete(CLI::App& app, Runner& runner);  ///< hidden; for the scripts i
 class HelpFormat : public CLI::Formatter {
  public:
   std::string make_option_opts(const CLI::Option* option) const override;
-  /// An argument by the name of its type: `VM`, as in `Usage:`.
+  /// An argument by the name of its type: `VM`, as in `Usage:`. An option by its first long name:
+  /// the others are names of earlier versions.
   std::string make_option_name(const CLI::Option* option, bool isPositional) const override;
   std::string make_option_usage(const CLI::Option* option) const override;
   /// Without the empty lines that CLI11 writes for groups that it leaves out.
@@ -66,7 +67,7 @@ class HelpFormat : public CLI::Formatter {
 
 struct ScopeOptions;  // subject.hpp
 
-/// `--out FILE` and `--no-xml`.
+/// `--output FILE` and `--no-xml`.
 struct PlanOutput {
   std::string file;  ///< for the plan; may be empty
   bool noXml = false;
@@ -86,7 +87,7 @@ void addNoXml(CLI::App& command, bool& noXml);
 /// Adds `--live` and `--config`, for commands that change a domain.
 void addScope(CLI::App& command, ScopeOptions& scope);
 
-/// Adds `--dry-run`, `--out FILE` and `--plan FILE`.
-void addSavedPlanOptions(CLI::App& command, bool& dryRun, std::string& out, std::string& plan);
+/// Adds `--dry-run`, `--output FILE` and `--plan FILE`.
+void addSavedPlanOptions(CLI::App& command, bool& dryRun, std::string& output, std::string& plan);
 
 }  // namespace vfpass::commands

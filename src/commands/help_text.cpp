@@ -36,7 +36,7 @@ constexpr std::array examples{
         "check ./train0.yaml                           # a file, without looking at the host\n"},
     Examples{"plan",
              "plan train0\n"
-             "plan train0 --out train0.plan                 # for a later attach\n"},
+             "plan train0 --output train0.plan              # for a later attach\n"},
     Examples{"attach",
              "attach train0\n"
              "attach train0 --config                        # for the next start only\n"
@@ -73,7 +73,7 @@ constexpr std::array examples{
     Examples{"host apply",
              "host apply --dry-run                          # show the changes\n"
              "host apply\n"
-             "host apply --dry-run --out host.plan          # save the plan\n"
+             "host apply --dry-run --output host.plan       # save the plan\n"
              "host apply --plan host.plan                   # execute it, if it is still the same\n"
              "host apply --only soft-roce\n"},
     Examples{"host guids",
@@ -203,7 +203,15 @@ std::string HelpFormat::make_option_name(const CLI::Option* option, bool isPosit
   }
   // CLI11 writes the value that a flag has by default as `--watch{2}`.
   std::string name = CLI::Formatter::make_option_name(option, false);
-  return name.substr(0, name.find('{'));
+  name.resize(std::min(name.find('{'), name.size()));
+  const auto& longNames = option->get_lnames();
+  for (std::size_t index = 1; index < longNames.size(); ++index) {
+    const std::string earlier = ",--" + longNames[index];
+    if (const auto begin = name.find(earlier); begin != std::string::npos) {
+      name.erase(begin, earlier.size());
+    }
+  }
+  return name;
 }
 
 std::string HelpFormat::make_option_usage(const CLI::Option* option) const {

@@ -124,11 +124,9 @@ std::vector<Candidate> IncompleteLine::options() const {
   std::vector<Candidate> all;
   for (const CLI::App* command = command_; command != nullptr; command = command->get_parent()) {
     for (const CLI::Option* option : command->get_options()) {
-      if (isHidden(option->get_group())) {
-        continue;
-      }
-      for (const auto& name : option->get_lnames()) {
-        all.push_back({"--" + name, firstSentence(option->get_description())});
+      const auto& names = option->get_lnames();  // after the first: names of earlier versions
+      if (!names.empty() && !isHidden(option->get_group())) {
+        all.push_back({"--" + names.front(), firstSentence(option->get_description())});
       }
     }
   }

@@ -21,8 +21,8 @@ struct PlanOptions {
   PlanOutput output;
 };
 
-void addOut(CLI::App& command, std::string& out) {
-  command.add_option("--out", out, "Also save the plan in this file, for --plan")
+void addOutput(CLI::App& command, std::string& file) {
+  command.add_option("--output,--out", file, "Also save the plan in this file, for --plan")
       ->type_name("FILE");
 }
 
@@ -97,10 +97,10 @@ void addNoXml(CLI::App& command, bool& noXml) {
   command.add_flag("--no-xml", noXml, "Omit the changes to the domain's XML from the text");
 }
 
-void addSavedPlanOptions(CLI::App& command, bool& dryRun, std::string& out, std::string& plan) {
+void addSavedPlanOptions(CLI::App& command, bool& dryRun, std::string& output, std::string& plan) {
   auto* dry = command.add_flag("--dry-run", dryRun, "Only show the changes");
-  addOut(command, out);
-  command.get_option("--out")->needs(dry);
+  addOutput(command, output);
+  command.get_option("--output")->needs(dry);
   command
       .add_option("--plan", plan,
                   "Execute this saved plan; refuse if the state has changed since (exit status 5)")
@@ -114,7 +114,7 @@ void addPlan(CLI::App& app, Runner& runner) {
   const auto options = std::make_shared<PlanOptions>();
   command->add_option("vm", options->vm, "Domain name or UUID")->type_name("VM")->required();
   addScope(*command, options->scope);
-  addOut(*command, options->output.file);
+  addOutput(*command, options->output.file);
   addNoXml(*command, options->output.noXml);
   command->callback([&runner, options] {
     runner = [options](Session& session) {

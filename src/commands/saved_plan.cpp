@@ -29,7 +29,7 @@ std::string describeScope(const Scope& scope) {
 std::string readFile(const std::filesystem::path& file) {
   const auto refuse = [&](const std::string& reason) {
     return Error(printable(file.string()) + ": cannot read the saved plan: " + reason,
-                 "name a file that `vfpass plan --out FILE` wrote", ExitCode::badInput);
+                 "name a file that `vfpass plan --output FILE` wrote", ExitCode::badInput);
   };
   // Also a pipe, such as /dev/stdin.
   const FileDescriptor opened(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
@@ -137,7 +137,7 @@ std::optional<SavedPlan> readSavedPlan(const std::filesystem::path& file,
     return std::nullopt;
   }
   const JsonSource source{printable(file.string()) + ": not a saved plan",
-                          "name a file that `vfpass plan --out FILE` wrote", ExitCode::badInput};
+                          "name a file that `vfpass plan --output FILE` wrote", ExitCode::badInput};
   const nlohmann::json document = parseJson(readFile(file), limits, source);
   SavedPlan plan = decode(JsonReader(document, source));
   if (plan.command != command) {

@@ -68,8 +68,8 @@ std::vector<std::string> acceptedOptions(const CLI::App& command) {
   std::vector<std::string> names;
   for (const CLI::App* app = &command; app != nullptr; app = app->get_parent()) {
     for (const CLI::Option* option : app->get_options([](const CLI::Option*) { return true; })) {
-      for (const std::string& name : option->get_lnames()) {
-        names.push_back("--" + name);
+      if (const auto& longNames = option->get_lnames(); !longNames.empty()) {
+        names.push_back("--" + longNames.front());  // the others are names of earlier versions
       }
     }
   }

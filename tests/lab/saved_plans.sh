@@ -42,7 +42,7 @@ mapping d1 rail0 "$pf" 'index: 1' 'vlan: {id: 100}'
 settle d1
 
 section "attach with a saved plan"
-expect_exit 3 "plan --out" vfpass plan d1 --out /tmp/attach.json
+expect_exit 3 "plan --output" vfpass plan d1 --output /tmp/attach.json
 cp /tmp/attach.json /tmp/said.json
 expect "the file matches its schema" document saved-plan
 note_state
@@ -57,7 +57,7 @@ expect_contains "the error names the XML" "XML is another one" cat /tmp/said.jso
 virsh desc d1 --config --new-desc '' >/dev/null
 says 2 error detach d1 --plan /tmp/attach.json
 note_state
-vfpass plan d1 --out /tmp/attach.json >/dev/null
+vfpass plan d1 --output /tmp/attach.json >/dev/null
 says 0 result attach d1 --plan /tmp/attach.json
 expect_contains "the VF has its VLAN" "vlan 100" vf_attributes "$(pf_netdev 0)" 1
 expect_contains "the document has the steps" "write rail0 into the domain XML" cat /tmp/said.json
@@ -65,7 +65,7 @@ says 0 result attach d1
 expect_contains "nothing to do" '"changed": false' cat /tmp/said.json
 
 section "detach with a saved plan"
-expect_exit 3 "detach --dry-run --out" vfpass detach d1 --dry-run --out /tmp/detach.json
+expect_exit 3 "detach --dry-run --output" vfpass detach d1 --dry-run --output /tmp/detach.json
 cp /tmp/detach.json /tmp/said.json
 expect "the file matches its schema" document saved-plan
 note_state
@@ -78,7 +78,7 @@ expect_equal "no lease is left" "" "$(leases)"
 
 section "host apply with a saved plan"
 printf 'version: 1\npfs:\n  - pf: {pci: "%s"}\n    mtu: 1400\n' "$pf" >/etc/vfpass/host.yaml
-expect_exit 3 "host apply --dry-run --out" vfpass host apply --dry-run --out /tmp/host.json
+expect_exit 3 "host apply --dry-run --output" vfpass host apply --dry-run --output /tmp/host.json
 ip link set dev "$(pf_netdev 0)" mtu 1300
 sed -i 's/1400/1401/' /etc/vfpass/host.yaml
 says 5 error host apply --plan /tmp/host.json
