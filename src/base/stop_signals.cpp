@@ -15,6 +15,7 @@ namespace vfpass {
 namespace {
 
 volatile std::sig_atomic_t asked = 0;
+bool handled = false;  // by an object that exists
 
 // Calls only async-signal-safe functions, see signal-safety(7).
 void ask(int signal) {
@@ -27,7 +28,11 @@ void ask(int signal) {
 
 }  // namespace
 
-StopSignals::StopSignals() {
+StopSignals::StopSignals() : outermost_(!handled) {
+  if (!outermost_) {
+    return;
+  }
+  handled = true;
   asked = 0;
   for (std::size_t index = 0; index < numbers.size(); ++index) {
     ::sigaction(numbers[index], nullptr, &before_[index]);
@@ -41,6 +46,10 @@ StopSignals::StopSignals() {
 }
 
 StopSignals::~StopSignals() {
+  if (!outermost_) {
+    return;
+  }
+  handled = false;
   for (std::size_t index = 0; index < numbers.size(); ++index) {
     ::sigaction(numbers[index], &before_[index], nullptr);
   }

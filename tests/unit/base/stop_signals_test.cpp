@@ -40,6 +40,33 @@ TEST(StopSignalsTest, IgnoredSignalsStayIgnored) {
   EXPECT_EQ(::signal(SIGHUP, SIG_DFL), SIG_IGN);
 }
 
+TEST(StopSignalsTest, NestedObjectKeepsTheRequestOfTheOuterOne) {
+  const StopSignals outer;
+  ::raise(SIGTERM);
+  {
+    const StopSignals inner;
+    EXPECT_THROW(StopSignals::throwIfAsked(), Cancelled);
+  }
+  EXPECT_NO_THROW(StopSignals::throwIfAsked());
+}
+
+TEST(StopSignalsTest, NestedObjectLeavesTheSecondSignalItsDefaultAction) {
+  const auto twice = [] {
+    const StopSignals outer;
+    ::raise(SIGTERM);
+    const StopSignals inner;
+    ::raise(SIGTERM);
+  };
+  EXPECT_EXIT(twice(), testing::KilledBySignal(SIGTERM), "a second signal stops it immediately");
+}
+
+TEST(StopSignalsTest, OuterObjectHandlesSignalsAfterTheNestedOne) {
+  const StopSignals outer;
+  { const StopSignals inner; }
+  ::raise(SIGTERM);
+  EXPECT_THROW(StopSignals::throwIfAsked(), Cancelled);
+}
+
 TEST(StopSignalsTest, DestructorRestoresSignalActions) {
   { const StopSignals stop; }
   EXPECT_EQ(::signal(SIGTERM, SIG_DFL), SIG_DFL);

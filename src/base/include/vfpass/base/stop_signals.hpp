@@ -7,7 +7,8 @@ namespace vfpass {
 
 /// During its lifetime the first SIGINT, SIGTERM or SIGHUP only requests a stop, so that operations
 /// in a guest are cleaned up; a second signal kills the process. Signals that were ignored stay
-/// ignored (nohup, background jobs of scripts). Only one object at a time.
+/// ignored (nohup, background jobs of scripts). An object within the lifetime of another one has no
+/// effect: a stop that was requested before stays requested.
 class StopSignals {
  public:
   StopSignals();
@@ -20,6 +21,7 @@ class StopSignals {
 
  private:
   static constexpr std::array numbers{SIGINT, SIGTERM, SIGHUP};
+  bool outermost_;
   std::array<struct sigaction, numbers.size()> before_{};
 };
 
