@@ -78,6 +78,7 @@ std::string withRemedy(const Error& error) {
 Session::Session(GlobalOptions options, std::ostream& out, std::ostream& err)
     : options_(std::move(options)),
       out_(out),
+      err_(err),
       operations_(recordsOperations(options_),
                   events::isJournalStream(STDERR_FILENO, std::getenv("JOURNAL_STREAM"))),
       log_(makeLog(options_, err)),
@@ -85,6 +86,10 @@ Session::Session(GlobalOptions options, std::ostream& out, std::ostream& err)
       progress_(err, report::isTerminalForProgress() && !options_.quiet && options_.verbosity == 0,
                 report::terminalColumns()),
       pager_(out) {}
+
+Session::Session(Session& whole, std::ostream& out) : Session(whole.options_, out, whole.err_) {
+  warnedByWhole_ = &whole.warned_;
+}
 
 // An abandoned call still uses the connection, and ends with this process.
 Session::~Session() {
@@ -339,8 +344,11 @@ void Session::note(const std::string& line) {
 }
 
 void Session::warn(const std::string& line) {
-  if (warned_.insert(line).second) {
-    result_.warnings.push_back(line);
+  if (!warned_.insert(line).second) {
+    return;
+  }
+  result_.warnings.push_back(line);
+  if (warnedByWhole_ == nullptr || warnedByWhole_->insert(line).second) {
     progress_.clear();
     write(events::Priority::warning, "warning: " + line);
   }

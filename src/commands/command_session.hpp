@@ -80,12 +80,18 @@ struct GlobalOptions {
 class Session {
  public:
   Session(GlobalOptions options, std::ostream& out, std::ostream& err);
+  /// For one part of `whole`, such as one of several VMs: with its options and standard error, but
+  /// resources, an operation and a result of its own. Does not print again what `whole` or another
+  /// part of it has warned of.
+  Session(Session& whole, std::ostream& out);
   ~Session();
 
   [[nodiscard]] const GlobalOptions& options() const { return options_; }
   [[nodiscard]] const report::Style& style() const { return style_; }
   /// For the command's document or report.
   std::ostream& out();
+  /// For the error that ends the command; its notes and warnings have functions below.
+  std::ostream& err() { return err_; }
   /// The same for text that may be longer than a screen: through a pager on a terminal, until the
   /// next line on standard error, or the end of this object.
   std::ostream& pagedOut();
@@ -154,6 +160,8 @@ class Session {
   void setKept(report::KeptDevices kept) { result_.kept = std::move(kept); }
   /// Whether the command has so far run no plan, failed at no part and noted nothing.
   [[nodiscard]] bool hasDoneNothing() const;
+  /// Whether the command has run a plan completely.
+  [[nodiscard]] bool hasChanged() const { return !result_.executed.empty(); }
   /// The end of a command that changes something: writes its result with --json. Returns `code`.
   ExitCode finish(const std::string& command, ExitCode code);
 
@@ -193,6 +201,7 @@ class Session {
 
   GlobalOptions options_;
   std::ostream& out_;
+  std::ostream& err_;
   OperationLog operations_;
   std::unique_ptr<spdlog::logger> log_;
   report::Style style_;
@@ -206,6 +215,7 @@ class Session {
   std::optional<std::vector<config::Problem>> configurationProblems_;
   report::ProgressLine progress_;
   std::set<std::string> warned_;
+  std::set<std::string>* warnedByWhole_ = nullptr;  ///< and printed; null: this is no part
   report::Result result_;
   bool outputBegun_ = false;
   Pager pager_;

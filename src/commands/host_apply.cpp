@@ -10,19 +10,10 @@
 #include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/state/locks.hpp"
+#include "worst_code.hpp"
 
 namespace vfpass::commands {
 namespace {
-
-ExitCode worst(const std::vector<ExitCode>& codes) {
-  for (const ExitCode code :
-       {ExitCode::badInput, ExitCode::refused, ExitCode::failed, ExitCode::pending}) {
-    if (std::find(codes.begin(), codes.end(), code) != codes.end()) {
-      return code;
-    }
-  }
-  return ExitCode::done;
-}
 
 // Recovers an earlier `host apply` that was killed. Does not need libvirt, which may not run yet.
 void recoverHostPlans(Session& session) {
@@ -318,7 +309,7 @@ ExitCode applyHost(Session& session, const HostApplyOptions& options) {
     writeReport(session, report);
   }
   reportFailures(session, report);
-  return worst(codes);
+  return worstOf(codes);
 }
 
 }  // namespace vfpass::commands

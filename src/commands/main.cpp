@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "commands.hpp"
+#include "recorded_run.hpp"
 #include "usage_error.hpp"
 #include "vfpass/base/stop_signals.hpp"
 #include "vfpass/base/text.hpp"
@@ -51,21 +52,13 @@ void addGlobalOptions(CLI::App& app, commands::GlobalOptions& options) {
   app.set_version_flag("-V,--version", "vfpass " VFPASS_VERSION);
 }
 
-void printError(const Error& error) {
-  // Messages contain names from XML, sysfs and libvirt.
-  std::cerr << "vfpass: " << printableLines(error.what()) << '\n';
-  if (!error.remedy().empty()) {
-    std::cerr << "        " << printableLines(error.remedy()) << '\n';
-  }
-}
-
 // With --json, standard output always has one document.
 int endWith(const Error& error, bool json) {
   if (json) {
     report::writeError(std::cout, error);
     std::cout.flush();
   }
-  printError(error);
+  printError(std::cerr, error);
   return static_cast<int>(error.code());
 }
 
@@ -117,27 +110,6 @@ std::vector<Command> commandsAmong(const std::vector<std::string_view>& words) {
   return looksAtAll || among.empty() ? std::vector(commands.begin(), commands.end()) : among;
 }
 
-// An Error ends the operation that the command has begun, and has its entry in the journal.
-int runAndRecord(Session& session, const Runner& runner, bool json) {
-  try {
-    return static_cast<int>(runner(session));
-  } catch (const Error& error) {
-    session.progress().clear();
-    session.endPager();
-    const bool printed = session.operations().failed(error);
-    if (!printed) {
-      printError(error);
-    }
-    if (json && !session.outputBegun()) {
-      report::writeError(std::cout, error);
-    }
-    return static_cast<int>(error.code());
-  } catch (const std::exception& error) {
-    session.operations().end({events::Result::failed, error.what()});
-    throw;
-  }
-}
-
 // `vfpass` alone is a question for the help. `json`: whether the command line asks for it.
 int run(int argc, char** argv, const std::vector<Command>& known, bool json) {
   CLI::App app{"Give libvirt virtual machines their own ConnectX virtual functions.", "vfpass"};
@@ -166,7 +138,7 @@ int run(int argc, char** argv, const std::vector<Command>& known, bool json) {
     return app.exit(error, std::cout, std::cerr);  // prints the help or the version
   }
   Session session(options, std::cout, std::cerr);
-  return runAndRecord(session, runner, json);
+  return static_cast<int>(runAndRecord(session, runner).code);
 }
 
 bool readerIsGone() {
