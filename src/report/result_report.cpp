@@ -1,5 +1,7 @@
 #include "vfpass/report/result_report.hpp"
 
+#include <algorithm>
+#include <map>
 #include <ostream>
 
 #include "json.hpp"
@@ -32,6 +34,68 @@ Json operationJson(const Plan& plan) {
           {"notes", plan.notes}};
 }
 
+Json vmResultJson(const VmResult& vm) {
+  return {
+      {"vm", vm.vm},           {"uuid", vm.uuid ? Json(toString(*vm.uuid)) : Json()},
+      {"begun", vm.begun},     {"exit_code", vm.code ? Json(static_cast<int>(*vm.code)) : Json()},
+      {"message", vm.message}, {"result", vm.document.empty() ? Json() : Json::parse(vm.document)}};
+}
+
+// In the words of the exit codes in `--help`.
+Cell resultCell(const std::string& command, const VmResult& vm) {
+  if (!vm.begun) {
+    return {"not begun", Tint::muted};
+  }
+  if (!vm.code) {
+    return {"stopped", Tint::warning};
+  }
+  switch (*vm.code) {
+    case ExitCode::done:
+      return {command == "verify" ? "passed" : vm.changed ? "done" : "nothing to do", Tint::good};
+    case ExitCode::badInput:
+      return {"bad configuration", Tint::bad};
+    case ExitCode::pending:
+      return {"changes pending", Tint::warning};
+    case ExitCode::unproven:
+      return {"verification failed", Tint::bad};
+    case ExitCode::refused:
+      return {"refused", Tint::bad};
+    case ExitCode::unverified:
+      return {"unverified", Tint::warning};
+    case ExitCode::failed:
+      break;
+  }
+  return {"failed", Tint::bad};
+}
+
+// The first line: the others were printed when the VM failed.
+std::string reasonOf(const VmResult& vm) {
+  std::string reason = vm.message.substr(0, vm.message.find('\n'));
+  if (reason.ends_with(':')) {
+    reason.pop_back();
+  }
+  return reason;
+}
+
+void writeAllText(std::ostream& out, const AllResult& result, const Style& style) {
+  const bool reasons =
+      std::ranges::any_of(result.vms, [](const VmResult& vm) { return !vm.message.empty(); });
+  Table table(reasons ? std::vector<std::string>{"VM", "RESULT", "REASON"}
+                      : std::vector<std::string>{"VM", "RESULT"});
+  std::map<std::string, std::size_t> counts;
+  for (const auto& vm : result.vms) {
+    const Cell cell = resultCell(result.command, vm);
+    table.add({{vm.vm, Tint::none}, cell, {reasonOf(vm), Tint::none}});
+    ++counts[cell.text];
+  }
+  table.write(out, style);
+  std::vector<std::string> parts;
+  for (const auto& [text, count] : counts) {
+    parts.push_back(std::to_string(count) + " " + text);
+  }
+  out << counted(result.vms.size(), "VM") << ": " << join(parts, ", ") << '\n';
+}
+
 }  // namespace
 
 void writeResult(std::ostream& out, const Result& result) {
@@ -46,6 +110,19 @@ void writeResult(std::ostream& out, const Result& result) {
                         {"unit_name", result.kept.unitName},
                         {"unit", result.kept.unit}};
   }
+  document["failures"] = listJson(result.failures, errorJson);
+  writeDocument(out, document);
+}
+
+void writeAll(std::ostream& out, const AllResult& result, const Style& style) {
+  if (!style.json) {
+    writeAllText(out, result, style);
+    return;
+  }
+  Json document = newDocument();
+  document["command"] = result.command;
+  document["exit_code"] = static_cast<int>(result.code);
+  document["vms"] = listJson(result.vms, vmResultJson);
   document["failures"] = listJson(result.failures, errorJson);
   writeDocument(out, document);
 }

@@ -45,6 +45,71 @@ TEST(ResultReport, HostPlanHasNoDomain) {
   EXPECT_NE(text.find("\"domain\": null"), std::string::npos);
 }
 
+VmResult sampleVm(const std::string& name, std::optional<ExitCode> code,
+                  const std::string& message = "") {
+  VmResult vm;
+  vm.vm = name;
+  vm.begun = true;
+  vm.code = code;
+  vm.message = message;
+  return vm;
+}
+
+AllResult sampleOfAll() {
+  AllResult result;
+  result.command = "attach";
+  result.vms = {sampleVm("train0", ExitCode::done), sampleVm("train1", ExitCode::done),
+                sampleVm("train2", ExitCode::refused, "cannot attach to train2: 2 problems:\n  a"),
+                sampleVm("train3", std::nullopt, "stopped by SIGINT"), VmResult{}};
+  result.vms[0].changed = true;
+  result.vms[4].vm = "train4";
+  result.code = ExitCode::refused;
+  return result;
+}
+
+TEST(ResultReport, AllHasALineForEachVmAndCounts) {
+  std::ostringstream out;
+  writeAll(out, sampleOfAll(), {});
+  EXPECT_EQ(out.str(),
+            "VM      RESULT         REASON\n"
+            "train0  done\n"
+            "train1  nothing to do\n"
+            "train2  refused        cannot attach to train2: 2 problems\n"
+            "train3  stopped        stopped by SIGINT\n"
+            "train4  not begun\n"
+            "5 VMs: 1 done, 1 not begun, 1 nothing to do, 1 refused, 1 stopped\n");
+}
+
+TEST(ResultReport, AllOmitsTheReasonsIfNoVmHasOne) {
+  AllResult result;
+  result.command = "verify";
+  result.vms = {sampleVm("train0", ExitCode::done)};
+  std::ostringstream out;
+  writeAll(out, result, {});
+  EXPECT_EQ(out.str(),
+            "VM      RESULT\n"
+            "train0  passed\n"
+            "1 VM: 1 passed\n");
+}
+
+TEST(ResultReport, AllIsOneDocumentWithThoseOfTheVms) {
+  AllResult result = sampleOfAll();
+  result.vms[1].uuid = Uuid{};
+  result.vms[1].document = written({"attach", {}, {"nothing to do"}, {}, {}});
+  result.failures = {sampleError()};
+  std::ostringstream out;
+  writeAll(out, result, {.json = true});
+  expectValid("all", out.str());
+  EXPECT_NE(out.str().find("\"nothing to do\""), std::string::npos);
+  EXPECT_NE(out.str().find("\"exit_code\": null"), std::string::npos);
+}
+
+TEST(ResultReport, AllWithoutVmsIsADocument) {
+  std::ostringstream out;
+  writeAll(out, {"detach", {}, {}, ExitCode::done}, {.json = true});
+  expectValid("all", out.str());
+}
+
 TEST(ResultReport, ErrorHasThePlacesOfItsMistakes) {
   std::ostringstream out;
   writeError(out, sampleError());

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <iosfwd>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,28 @@ struct Result {
 
 /// JSON only: docs/json/result.schema.json.
 void writeResult(std::ostream& out, const Result& result);
+
+/// One VM of a command with --all.
+struct VmResult {
+  std::string vm;            ///< its name
+  std::optional<Uuid> uuid;  ///< nullopt: only the name in its mapping is known
+  bool begun = false;
+  std::optional<ExitCode> code;  ///< nullopt: not begun, or ended by a signal
+  bool changed = false;          ///< a plan was executed completely
+  std::string message;           ///< the error or signal that has ended it; may be empty
+  std::string document;          ///< that of the command for this VM, with --json; may be empty
+};
+
+/// The result of a command for all VMs.
+struct AllResult {
+  std::string command;  ///< as on the command line: `attach`
+  std::vector<VmResult> vms;
+  std::vector<Error> failures;  ///< why there may be further VMs
+  ExitCode code = ExitCode::done;
+};
+
+/// A line for each VM, and how many have which result. JSON: docs/json/all.schema.json.
+void writeAll(std::ostream& out, const AllResult& result, const Style& style);
 
 /// The document of a command that failed. JSON only: docs/json/error.schema.json.
 void writeError(std::ostream& out, const Error& error);
