@@ -1,5 +1,6 @@
 #include <ostream>
 
+#include "all_vms.hpp"
 #include "attach_input.hpp"
 #include "commands.hpp"
 #include "drift.hpp"
@@ -20,6 +21,7 @@ namespace {
 
 struct AttachOptions {
   std::string vm;
+  commands::AllOptions all;
   commands::ScopeOptions scope;
   bool dryRun = false;
   PlanOutput output;
@@ -118,6 +120,27 @@ ExitCode attach(Session& session, const AttachOptions& options) {
   return ExitCode::done;
 }
 
+ExitCode attachOrShow(Session& session, const AttachOptions& options) {
+  return options.dryRun ? showPlan(session, options.vm, options.scope, options.output)
+                        : session.finish("attach", attach(session, options));
+}
+
+ExitCode attachAll(Session& session, const AttachOptions& options) {
+  commands::AllRun run{"attach", options.all.stopOnFailure, options.dryRun, {}, {}};
+  run.list = [&](Session& part) {
+    if (!options.dryRun) {
+      part.requireDomainChangesPossible("attach");
+    }
+    return commands::mappedVms(part);
+  };
+  run.run = [&](Session& part, const std::string& vm) {
+    AttachOptions one = options;
+    one.vm = vm;
+    return attachOrShow(part, one);
+  };
+  return runForAll(session, run);
+}
+
 }  // namespace
 
 void addAttach(CLI::App& app, Runner& runner) {
@@ -127,15 +150,17 @@ void addAttach(CLI::App& app, Runner& runner) {
       "drivers, lease them to the VM and add them to its XML. Running it again changes\n"
       "nothing.");
   const auto options = std::make_shared<AttachOptions>();
-  command->add_option("vm", options->vm, "Domain name or UUID")->type_name("VM")->required();
+  command->add_option("vm", options->vm, "Domain name or UUID")->type_name("VM");
+  addAll(*command, options->all, "Attach all VMs that have a mapping, one after another");
   addScope(*command, options->scope);
   addSavedPlanOptions(*command, options->dryRun, options->output.file, options->plan);
   addNoXml(*command, options->output.noXml);
   command->get_option("--no-xml")->needs("--dry-run");
-  command->callback([&runner, options] {
+  command->callback([&runner, options, command] {
+    options->all.unsuitable = commands::specifiedAmong(*command, {"--output", "--plan"});
     runner = [options](Session& session) {
-      return options->dryRun ? showPlan(session, options->vm, options->scope, options->output)
-                             : session.finish("attach", attach(session, *options));
+      commands::requireVmOrAll("attach", options->vm, options->all);
+      return options->all.all ? attachAll(session, *options) : attachOrShow(session, *options);
     };
   });
 }

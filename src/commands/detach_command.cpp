@@ -2,6 +2,7 @@
 #include <iterator>
 #include <ostream>
 
+#include "all_vms.hpp"
 #include "commands.hpp"
 #include "guest_devices.hpp"
 #include "interrupted_work.hpp"
@@ -26,6 +27,7 @@ namespace {
 
 struct DetachOptions {
   std::string vm;
+  commands::AllOptions all;
   commands::ScopeOptions scope;
   bool force = false;
   bool keep = false;
@@ -303,6 +305,33 @@ ExitCode detach(Session& session, const DetachOptions& options) {
   return ExitCode::done;
 }
 
+ExitCode detachOrShow(Session& session, const DetachOptions& options) {
+  return options.dryRun ? showPlan(session, options)
+                        : session.finish("detach", detach(session, options));
+}
+
+// The recovery also rebuilds the leases of a lost database.
+std::vector<Lease> recoveredLeases(Session& session) {
+  session.requireDomainChangesPossible("detach");
+  for (const auto& work : recoverInterruptedWork(session, surveyDomains(session))) {
+    session.warn("could not complete an interrupted operation: " + work.line);
+  }
+  return session.database().leases();
+}
+
+ExitCode detachAll(Session& session, const DetachOptions& options) {
+  commands::AllRun run{"detach", options.all.stopOnFailure, options.dryRun, {}, {}};
+  run.list = [&](Session& part) {
+    return commands::leasedVms(options.dryRun ? part.readLeases() : recoveredLeases(part));
+  };
+  run.run = [&](Session& part, const std::string& vm) {
+    DetachOptions one = options;
+    one.vm = vm;
+    return detachOrShow(part, one);
+  };
+  return runForAll(session, run);
+}
+
 }  // namespace
 
 void addDetach(CLI::App& app, Runner& runner) {
@@ -311,7 +340,8 @@ void addDetach(CLI::App& app, Runner& runner) {
       "Remove the VM's devices from its XML and return them to the host. If the VM is\n"
       "running, check that the devices are idle and wait for the guest to release them.");
   const auto options = std::make_shared<DetachOptions>();
-  command->add_option("vm", options->vm, "Domain name or UUID")->type_name("VM")->required();
+  command->add_option("vm", options->vm, "Domain name or UUID")->type_name("VM");
+  addAll(*command, options->all, "Detach all VMs that have leases, one after another");
   addScope(*command, options->scope);
   command->add_flag("--force", options->force,
                     "Unplug from a running guest without checking that the devices are idle");
@@ -326,10 +356,11 @@ void addDetach(CLI::App& app, Runner& runner) {
   addSavedPlanOptions(*command, options->dryRun, options->output.file, options->plan);
   addNoXml(*command, options->output.noXml);
   command->get_option("--no-xml")->needs("--dry-run");
-  command->callback([&runner, options] {
+  command->callback([&runner, options, command] {
+    options->all.unsuitable = commands::specifiedAmong(*command, {"--output", "--plan"});
     runner = [options](Session& session) {
-      return options->dryRun ? showPlan(session, *options)
-                             : session.finish("detach", detach(session, *options));
+      commands::requireVmOrAll("detach", options->vm, options->all);
+      return options->all.all ? detachAll(session, *options) : detachOrShow(session, *options);
     };
   });
 }

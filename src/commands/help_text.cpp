@@ -40,11 +40,13 @@ constexpr std::array examples{
     Examples{"attach",
              "attach train0\n"
              "attach train0 --config                        # for the next start only\n"
-             "attach train0 --plan train0.plan              # if the plan is still the same\n"},
+             "attach train0 --plan train0.plan              # if the plan is still the same\n"
+             "attach --all                                  # every VM that has a mapping\n"},
     Examples{"detach",
              "detach train0\n"
              "detach train0 --timeout 60                    # a guest that is slow to release\n"
-             "detach train0 --keep                          # the VM keeps its devices\n"},
+             "detach train0 --keep                          # the VM keeps its devices\n"
+             "detach --all --dry-run                        # show the changes for every VM\n"},
     Examples{"status",
              "status\n"
              "status train0 --json\n"},
@@ -57,7 +59,8 @@ constexpr std::array examples{
              "verify train0 --minimum-bandwidth 90%         # fail below 90 % of the limit\n"
              "verify train0 --peer train1 --all-pairs       # between two VMs of this host\n"
              "verify train0 --peer host2:train0             # with a VM of another host\n"
-             "verify train0 --html report.html\n"},
+             "verify train0 --html report.html\n"
+             "verify --all                                  # every running VM that has leases\n"},
     Examples{"guest-setup",
              "guest-setup train0 --dry-run                  # show the changes\n"
              "guest-setup train0\n"

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "all_vms.hpp"
 #include "commands.hpp"
 #include "guest_devices.hpp"
 #include "host_topology.hpp"
@@ -28,6 +29,7 @@ namespace {
 
 struct VerifyOptions {
   std::string vm;
+  commands::AllOptions all;
   std::vector<std::string> peer;           ///< VM, or URI and VM, of each
   std::vector<std::string> baseline;       ///< PF, and maybe a GPU
   std::vector<std::string> notOfBaseline;  ///< specified words without a meaning for --baseline
@@ -214,22 +216,10 @@ ExitCode measureBaselineOf(Session& session, const VerifyOptions& options) {
   return measurePf(session, request);
 }
 
-ExitCode verify(Session& session, VerifyOptions options) {
-  if (!options.baseline.empty()) {
-    return measureBaselineOf(session, options);
-  }
-  giveBackVm(options);
-  checkAllPairs(options);
-  const commands::VerifyRequest request = requestOf(options);
-  session.requireChangesPossible("verify");
-  if (options.pending) {
-    return verifyPending(session, options, request);
-  }
-  if (options.vm.empty()) {
-    throw Error("no VM specified", "run `vfpass verify VM`", ExitCode::badInput);
-  }
-  session.operations().begin(events::Operation::verify, options.vm);
-  const DomainDescription domain = runningGuest(session, options.vm, "verify");
+ExitCode verifyRunning(Session& session, const VerifyOptions& options, const std::string& vm,
+                       const commands::VerifyRequest& request) {
+  session.operations().begin(events::Operation::verify, vm);
+  const DomainDescription domain = runningGuest(session, vm, "verify");
   const StopSignals stop;  // gives time to stop the probe in the guest
   const VerifyReport report = verifyVm(session, domain, request);
   if (!options.html.empty()) {
@@ -244,6 +234,48 @@ ExitCode verify(Session& session, VerifyOptions options) {
     }
   }
   return exitCodeOf(report);
+}
+
+commands::VmList runningVms(Session& session) {
+  commands::VmList running;
+  running.none = "no running VM has leases";
+  const commands::VmList leased = commands::leasedVms(session.readLeases());
+  for (const auto& vm : leased.vms) {
+    const auto domain = session.hypervisor().findDomain(toString(*vm.uuid));
+    if (domain && domain->active) {
+      running.vms.push_back({domain->name, vm.uuid});
+    } else {
+      session.note("VM " + printable(vm.name) + " is not running, and is not verified");
+    }
+  }
+  return running;
+}
+
+ExitCode verifyAll(Session& session, const VerifyOptions& options,
+                   const commands::VerifyRequest& request) {
+  commands::AllRun run{"verify", options.all.stopOnFailure, false, runningVms, {}};
+  run.run = [&](Session& part, const std::string& vm) {
+    return verifyRunning(part, options, vm, request);
+  };
+  return runForAll(session, run);
+}
+
+ExitCode verify(Session& session, VerifyOptions options) {
+  if (!options.baseline.empty()) {
+    return measureBaselineOf(session, options);
+  }
+  giveBackVm(options);
+  if (!options.pending || options.all.all) {
+    commands::requireVmOrAll("verify", options.vm, options.all);
+  }
+  checkAllPairs(options);
+  const commands::VerifyRequest request = requestOf(options);
+  session.requireChangesPossible("verify");
+  if (options.pending) {
+    return verifyPending(session, options, request);
+  }
+  return options.all.all ? verifyAll(session, options, request)
+                         : verifyRunning(session, options, options.vm, request);
 }
 
 // More VMs than ranks of NCCL are possible.
@@ -382,6 +414,7 @@ void addVerify(CLI::App& app, Runner& runner) {
       "Verify in the guest that RDMA works, and compare the result with the host's counters");
   const auto options = std::make_shared<VerifyOptions>();
   command->add_option("vm", options->vm, "Domain name or UUID")->type_name("VM");
+  addAll(*command, options->all, "Verify all running VMs that have leases, one after another");
   addPeerOptions(*command, *options);
   addNcclOption(*command, *options);
   addReportOptions(*command, *options);
@@ -391,6 +424,8 @@ void addVerify(CLI::App& app, Runner& runner) {
   addDeveloperOptions(*command, *options);
   command->callback([&runner, options, command] {
     options->notOfBaseline = notOfBaseline(*command);
+    options->all.unsuitable = commands::specifiedAmong(
+        *command, {"--all-pairs", "--html", "--junit", "--peer", "--pending"});
     runner = [options](Session& session) { return verify(session, *options); };
   });
 }

@@ -1,6 +1,6 @@
 # Saved plans: attach, detach and host apply execute the plan that was read before, or refuse it because the state has
 # changed since, without any change. And the JSON documents of the commands that change something.
-# covers: src/commands/saved_plan.cpp src/report/result_report.cpp src/commands/plan_command.cpp src/commands/host_apply.cpp
+# covers: src/commands/saved_plan.cpp src/commands/all_vms.cpp src/report/result_report.cpp src/commands/plan_command.cpp src/commands/host_apply.cpp
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh
@@ -87,8 +87,26 @@ sed -i 's/1401/1400/' /etc/vfpass/host.yaml
 says 0 host host apply --plan /tmp/host.json
 expect_equal "the MTU is the planned one" 1400 "$(cat "/sys/class/net/$(pf_netdev 0)/mtu")"
 
-section "gc and recover"
+section "attach, detach and verify of all VMs"
 mapping d2 rail0 "$pf" 'index: 2'
+mapping absent rail0 "$pf" 'index: 3'
+says 2 all attach --all --dry-run
+says 2 all attach --all --stop-on-failure
+expect_contains "no VM is begun after the failure" '"begun": false' cat /tmp/said.json
+expect_equal "nothing is attached" "" "$(leases)"
+says 2 all attach --all
+expect_equal "the others are attached" 2 "$(leases | wc -l)"
+rm "$vms/absent.yaml"
+says 0 all attach --all
+expect_contains "a line for each VM" "2 VMs: 2 nothing to do" vfpass attach --all
+says 0 all verify --all
+expect_contains "no VM runs" '"vms": []' cat /tmp/said.json
+says 3 all detach --all --dry-run
+says 0 all detach --all
+expect_equal "no lease is left" "" "$(leases)"
+says 0 all detach --all
+
+section "gc and recover"
 says 0 result attach d2
 rm "$vms/d2.yaml"
 virsh undefine d2 >/dev/null

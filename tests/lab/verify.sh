@@ -1,6 +1,6 @@
 # vfpass verify of a guest with a VF, by the kernel's own mlx5_ib: the probe is copied through the agent, every byte is checked,
 # and the card counts it. Then each link of the chain is broken separately.
-# covers: src/guest/agent src/guest/verify src/probe src/commands/verify_command.cpp src/report/verify_report.cpp tests/lab/verify_common.sh lab/connectx
+# covers: src/guest/agent src/guest/verify src/probe src/commands/verify_command.cpp src/commands/all_vms.cpp src/report/verify_report.cpp tests/lab/verify_common.sh lab/connectx
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh
@@ -98,6 +98,9 @@ expect_equal "all counters checks pass" "passed passed passed passed" \
     "$(member '[.findings[] | select(.key == "counters").result] | join(" ")')"
 expect "the PF has counted at least 128 KiB more" test "$(sent_bytes 1)" -ge "$((sent + 131072))"
 expect_equal "the PF has counted nothing for the other VF" 0 "$(sent_bytes 0)"
+document=$(vfpass verify --all --json "${small[@]}" 2>/tmp/verify.log)
+expect_equal "verify --all has the report of each VM" "train0 0 passed" \
+    "$(member '.vms[] | "\(.vm) \(.exit_code) \(.result.result)"')"
 took "the section"
 
 section "the guest's own tools, and relaxed ordering"
