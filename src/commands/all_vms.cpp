@@ -34,11 +34,7 @@ class AllVms {
   }
 
   ExitCode runAll() {
-    const StopSignals stop;
-    const VmList list = listed();
-    for (const ListedVm& vm : list.vms) {
-      result_.vms.push_back(goesOn() ? runOne(vm, list.vms.size()) : notBegun(vm));
-    }
+    const VmList list = runEach();
     result_.failures = list.failures;
     result_.code = worstOf(codes());
     write(list.none);
@@ -51,6 +47,16 @@ class AllVms {
   }
 
  private:
+  // The signals are those of a pager again when the result is written.
+  VmList runEach() {
+    const StopSignals stop;
+    VmList list = listed();
+    for (const ListedVm& vm : list.vms) {
+      result_.vms.push_back(goesOn() ? runOne(vm, list.vms.size()) : notBegun(vm));
+    }
+    return list;
+  }
+
   // Its session ends before those of the VMs, which open database and libvirt themselves.
   VmList listed() {
     std::ostringstream unused;

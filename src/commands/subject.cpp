@@ -162,8 +162,11 @@ Subject withOthers(Session& session, const Mapping& mapping, const DomainDescrip
 
 // `mapping` is the one that names the domain as the user did, or null.
 Subject subjectOf(Session& session, const DomainDescription& domain, const Mapping* mapping) {
+  // Throws if there are two, one with the name and one with the UUID.
+  const Mapping* ofDomain =
+      config::findMapping(session.configuration(), domain.name, toString(domain.uuid));
   if (mapping == nullptr) {
-    mapping = config::findMapping(session.configuration(), domain.name, toString(domain.uuid));
+    mapping = ofDomain;
   }
   if (mapping == nullptr) {
     throwIfRenamed(session, domain);
