@@ -176,8 +176,9 @@ ExitCode showPlan(Session& session, const DetachOptions& options) {
       before.empty() ? ""
       : options.keep ? domain::withDevicesKept(before, commands::leasesOf(leases, target.uuid))
                      : domain::withLeases(before, {}, domain::builtInTemplates(), {});
-  report::writePlan(session.pagedOut(), plan, domain::xmlDiff(before, after), session.style(), {},
-                    {}, textOf(options.output, "detach", options.vm, options.scope));
+  report::writePlan(
+      session.pagedOut(), plan, domain::xmlDiff(before, after), session.style(), {}, {},
+      textOf(options.output, "detach", options.all.all ? target.name : options.vm, options.scope));
   return plan.steps.empty() ? ExitCode::done : ExitCode::pending;
 }
 
@@ -313,10 +314,11 @@ ExitCode detachOrShow(Session& session, const DetachOptions& options) {
 // The recovery also rebuilds the leases of a lost database.
 std::vector<Lease> recoveredLeases(Session& session) {
   session.requireDomainChangesPossible("detach");
-  for (const auto& work : recoverInterruptedWork(session, surveyDomains(session))) {
+  const commands::DomainSurvey survey = surveyDomains(session);
+  for (const auto& work : recoverInterruptedWork(session, survey)) {
     session.warn("could not complete an interrupted operation: " + work.line);
   }
-  return session.database().leases();
+  return commands::withCurrentNames(session.database().leases(), survey);
 }
 
 ExitCode detachAll(Session& session, const DetachOptions& options) {
