@@ -10,7 +10,7 @@ namespace {
 using Json = nlohmann::json;
 using testing::HasSubstr;
 
-const Transfer transfer{"rail0 - train1:rail0", "write", "host", 65536, 10};
+const Transfer hostWrite{"rail0 - train1:rail0", "write", "host", 65536, 10};
 
 Json report(const std::string& sustained) {
   return Json::parse(R"({"passed": true, "runs": [{"passed": true,
@@ -30,7 +30,7 @@ TogetherVerdict judge(const Json& initiator) {
   std::promise<PairReports> reports;
   reports.set_value({initiator, report("")});
   auto future = reports.get_future();
-  return judgeTogether(transfer, future);
+  return judgeTogether(hostWrite, future);
 }
 
 TEST(JudgeTogether, ReadsRateAndTimes) {
@@ -70,7 +70,7 @@ TEST(JudgeTogether, AgentThatDoesNotAnswerIsNotObservable) {
   std::promise<PairReports> reports;
   reports.set_exception(std::make_exception_ptr(Error("no answer", "start the agent")));
   auto future = reports.get_future();
-  const auto verdict = judgeTogether(transfer, future);
+  const auto verdict = judgeTogether(hostWrite, future);
   EXPECT_EQ(verdict.finding.outcome, Outcome::notObservable);
   EXPECT_EQ(verdict.finding.seen + "; " + verdict.finding.remedy, "no answer; start the agent");
 }

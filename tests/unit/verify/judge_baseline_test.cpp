@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "unit/values.hpp"
+
 namespace vfpass::verify {
 namespace {
 
@@ -10,8 +12,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
-
-PciAddress at(const char* address) { return *parsePciAddress(address); }
 
 Figure figure(const std::string& subject, const std::string& operation, double speed,
               const std::string& gpu = {}, bool relaxed = false) {

@@ -26,7 +26,7 @@ RdmaPort port(Wire wire = Wire::roceV2OverIpv4) {
   return port;
 }
 
-Finding judged(const Json& before, const Json& after, Wire wire = Wire::roceV2OverIpv4) {
+Finding judgedErrors(const Json& before, const Json& after, Wire wire = Wire::roceV2OverIpv4) {
   const GuestView later = counted(after);
   return judgeRdmaErrors("rail0", port(wire), counted(before), &later).value_or(Finding{});
 }
@@ -34,7 +34,7 @@ Finding judged(const Json& before, const Json& after, Wire wire = Wire::roceV2Ov
 TEST(JudgeRdmaErrorsTest, PassesWhenErrorCountersStandStill) {
   const Json same{{"out_of_sequence", 7}, {"symbol_error", 0}, {"port_xmit_data", 100}};
   const Finding found =
-      judged(same, {{"out_of_sequence", 7}, {"symbol_error", 0}, {"port_xmit_data", 900}});
+      judgedErrors(same, {{"out_of_sequence", 7}, {"symbol_error", 0}, {"port_xmit_data", 900}});
   EXPECT_EQ(found.key, "rdma-errors");
   EXPECT_EQ(found.subject, "rail0");
   EXPECT_EQ(found.outcome, Outcome::passed);
@@ -44,7 +44,7 @@ TEST(JudgeRdmaErrorsTest, PassesWhenErrorCountersStandStill) {
 TEST(JudgeRdmaErrorsTest, LossesOfRoceAskForFlowControl) {
   for (const char* name : {"out_of_sequence", "packet_seq_err", "local_ack_timeout_err",
                            "implied_nak_seq_err", "port_xmit_discards"}) {
-    const Finding found = judged({{name, 1}}, {{name, 4}});
+    const Finding found = judgedErrors({{name, 1}}, {{name, 4}});
     EXPECT_EQ(found.outcome, Outcome::warning) << name;
     EXPECT_THAT(found.seen, HasSubstr(std::string(name) + " 3"));
     EXPECT_THAT(found.remedy, HasSubstr("PFC")) << name;
@@ -52,24 +52,26 @@ TEST(JudgeRdmaErrorsTest, LossesOfRoceAskForFlowControl) {
 }
 
 TEST(JudgeRdmaErrorsTest, InfinibandHasNoFlowControlToConfigure) {
-  const Finding found = judged({{"packet_seq_err", 0}}, {{"packet_seq_err", 1}}, Wire::infiniband);
+  const Finding found =
+      judgedErrors({{"packet_seq_err", 0}}, {{"packet_seq_err", 1}}, Wire::infiniband);
   EXPECT_EQ(found.outcome, Outcome::warning);
   EXPECT_THAT(found.remedy, HasSubstr("ibqueryerrors"));
   EXPECT_THAT(found.remedy, Not(HasSubstr("PFC")));
 }
 
 TEST(JudgeRdmaErrorsTest, EachKindHasItsOwnRemedy) {
-  EXPECT_THAT(judged({{"symbol_error", 0}}, {{"symbol_error", 9}}).remedy, HasSubstr("cable"));
-  EXPECT_THAT(judged({{"link_downed", 0}}, {{"link_downed", 1}}).remedy, HasSubstr("cable"));
-  const Finding receiver = judged({{"rnr_nak_retry_err", 0}}, {{"rnr_nak_retry_err", 1}});
+  EXPECT_THAT(judgedErrors({{"symbol_error", 0}}, {{"symbol_error", 9}}).remedy,
+              HasSubstr("cable"));
+  EXPECT_THAT(judgedErrors({{"link_downed", 0}}, {{"link_downed", 1}}).remedy, HasSubstr("cable"));
+  const Finding receiver = judgedErrors({{"rnr_nak_retry_err", 0}}, {{"rnr_nak_retry_err", 1}});
   EXPECT_EQ(receiver.outcome, Outcome::warning);
   EXPECT_THAT(receiver.remedy, HasSubstr("no buffer in time"));
   EXPECT_THAT(receiver.remedy, Not(HasSubstr("PFC")));
 }
 
 TEST(JudgeRdmaErrorsTest, CongestionIsInformation) {
-  const Finding found = judged({{"np_cnp_sent", 0}, {"rp_cnp_handled", 1}},
-                               {{"np_cnp_sent", 5}, {"rp_cnp_handled", 2}});
+  const Finding found = judgedErrors({{"np_cnp_sent", 0}, {"rp_cnp_handled", 1}},
+                                     {{"np_cnp_sent", 5}, {"rp_cnp_handled", 2}});
   EXPECT_EQ(found.outcome, Outcome::passed);
   EXPECT_THAT(found.seen, HasSubstr("np_cnp_sent 5, rp_cnp_handled 1"));
   EXPECT_EQ(found.remedy, "");
@@ -80,11 +82,11 @@ TEST(JudgeRdmaErrorsTest, UnknownHasNotPassed) {
   EXPECT_EQ(judgeRdmaErrors("rail0", port(), before, nullptr)->outcome, Outcome::waived);
   const GuestView without = counted(Json::object());
   EXPECT_EQ(judgeRdmaErrors("rail0", port(), before, &without)->outcome, Outcome::waived);
-  const Finding reset = judged({{"out_of_sequence", 7}}, {{"out_of_sequence", 2}});
+  const Finding reset = judgedErrors({{"out_of_sequence", 7}}, {{"out_of_sequence", 2}});
   EXPECT_EQ(reset.outcome, Outcome::waived);
   EXPECT_THAT(reset.seen, HasSubstr("reset meanwhile: out_of_sequence"));
-  const Finding both = judged({{"out_of_sequence", 7}, {"symbol_error", 0}},
-                              {{"out_of_sequence", 2}, {"symbol_error", 1}});
+  const Finding both = judgedErrors({{"out_of_sequence", 7}, {"symbol_error", 0}},
+                                    {{"out_of_sequence", 2}, {"symbol_error", 1}});
   EXPECT_EQ(both.outcome, Outcome::warning);
   EXPECT_FALSE(judgeRdmaErrors("rail0", port(), without, &before)) << "a driver without counters";
   EXPECT_FALSE(judgeRdmaErrors("rail0", port(), {}, &before));
@@ -96,8 +98,9 @@ TEST(JudgeRdmaErrorsTest, HostileCountersAreIgnored) {
     many["a" + std::to_string(number)] = 1;
   }
   EXPECT_EQ(counted(many).rdmaDevices[0].ports[0].counters.size(), 256U);
-  const Finding found = judged({{"out_of_sequence", 0}, {"\x1b[31m", 0}, {"symbol_error", -1}},
-                               {{"out_of_sequence", 0}, {"\x1b[31m", 9}, {"symbol_error", "x"}});
+  const Finding found =
+      judgedErrors({{"out_of_sequence", 0}, {"\x1b[31m", 0}, {"symbol_error", -1}},
+                   {{"out_of_sequence", 0}, {"\x1b[31m", 9}, {"symbol_error", "x"}});
   EXPECT_EQ(found.outcome, Outcome::passed);
   EXPECT_THAT(found.seen, Not(HasSubstr("31m")));
   EXPECT_TRUE(counted("text").rdmaDevices[0].ports[0].counters.empty());

@@ -6,14 +6,13 @@
 #include <nlohmann/json.hpp>
 
 #include "judge_gpu.hpp"
+#include "unit/values.hpp"
 
 namespace vfpass::verify {
 namespace {
 
 using testing::HasSubstr;
 using Json = nlohmann::json;
-
-constexpr std::uint64_t gibibyte = std::uint64_t{1} << 30U;
 
 Json bar(int number, std::uint64_t bytes, bool assigned = true) {
   return {{"number", number}, {"bytes", bytes}, {"assigned", assigned}};
@@ -48,21 +47,22 @@ LeasedGpu leasedBehind(const char* port) {
 
 const std::vector<LeasedGpu> leased{leasedBehind("0000:00:02.0")};
 
-Finding judged(const Json& bars, std::uint64_t memory = 80 * gibibyte) {
+Finding judgedBars(const Json& bars, std::uint64_t memory = 80 * gibibyte) {
   return judgeGpuBars(with(Json::array({gpu(bars, memory)})), leased).value_or(Finding{});
 }
 
 TEST(JudgeGpuBarTest, PassesWhenBarHasAddressAndCoversMemory) {
-  const Finding hopper = judged({bar(0, 1 << 24), bar(2, 128 * gibibyte), bar(4, 1 << 25)});
+  const Finding hopper = judgedBars({bar(0, 1 << 24), bar(2, 128 * gibibyte), bar(4, 1 << 25)});
   EXPECT_EQ(hopper.key, "gpu-bar");
   EXPECT_EQ(hopper.outcome, Outcome::passed);
   EXPECT_EQ(hopper.seen, "0000:05:00.0 of 128 GiB");
-  EXPECT_EQ(judged({bar(0, 1 << 24), bar(1, 128 * gibibyte)}).outcome, Outcome::passed) << "older";
+  EXPECT_EQ(judgedBars({bar(0, 1 << 24), bar(1, 128 * gibibyte)}).outcome, Outcome::passed)
+      << "older";
 }
 
 TEST(JudgeGpuBarTest, BarWithoutAddressFails) {
   for (const std::uint64_t size : {std::uint64_t{0}, 128 * gibibyte}) {
-    const Finding found = judged({bar(0, 1 << 24), bar(2, size, false)});
+    const Finding found = judgedBars({bar(0, 1 << 24), bar(2, size, false)});
     EXPECT_EQ(found.outcome, Outcome::failed) << size;
     EXPECT_THAT(found.seen, HasSubstr("0000:05:00.0: BAR1"));
     EXPECT_THAT(found.seen, HasSubstr("has no address"));
@@ -83,7 +83,7 @@ TEST(JudgeGpuBarTest, ComesBeforeDriver) {
 }
 
 TEST(JudgeGpuBarTest, SmallBarIsWarning) {
-  const Finding found = judged({bar(0, 1 << 24), bar(1, 1 << 28)}, 15 * gibibyte);
+  const Finding found = judgedBars({bar(0, 1 << 24), bar(1, 1 << 28)}, 15 * gibibyte);
   EXPECT_EQ(found.outcome, Outcome::warning);
   EXPECT_EQ(found.seen,
             "0000:05:00.0: BAR1 of 256 MiB for 15 GiB of memory: RDMA can register no more at one "
@@ -92,7 +92,7 @@ TEST(JudgeGpuBarTest, SmallBarIsWarning) {
 }
 
 TEST(JudgeGpuBarTest, MemoryOfSuperchipIsInLaterBar) {
-  EXPECT_EQ(judged({bar(0, 1 << 24), bar(2, gibibyte), bar(4, 128 * gibibyte)}).outcome,
+  EXPECT_EQ(judgedBars({bar(0, 1 << 24), bar(2, gibibyte), bar(4, 128 * gibibyte)}).outcome,
             Outcome::passed);
 }
 
@@ -133,7 +133,7 @@ TEST(JudgeGpuBarTest, LeasedGpuThatIsNotFoundHasNotPassed) {
 TEST(JudgeGpuBarTest, UnknownHasNotPassed) {
   EXPECT_FALSE(judgeGpuBars(with(one(gpu(Json::array()))), leased)) << "an older probe";
   EXPECT_FALSE(judgeGpuBars({}, leased));
-  EXPECT_EQ(judged(one(bar(0, 1 << 24))).outcome, Outcome::waived) << "an integrated GPU";
+  EXPECT_EQ(judgedBars(one(bar(0, 1 << 24))).outcome, Outcome::waived) << "an integrated GPU";
   for (const Json& odd : {bar(7, 1), bar(-1, 1), Json("text"), Json({{"number", 1}})}) {
     EXPECT_FALSE(judgeGpuBars(with(one(gpu(one(odd)))), leased)) << odd;
   }

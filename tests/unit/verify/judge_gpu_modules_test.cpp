@@ -38,12 +38,12 @@ Json without(Json guest) {
   return guest;
 }
 
-Finding judged(const Json& guest) {
+Finding judgedModules(const Json& guest) {
   return judgeGpuModules(readGuestView(guest)).value_or(Finding{});
 }
 
 TEST(JudgeGpuModulesTest, SaysWhichPathWorksAndWhyNotTheOther) {
-  const Finding found = judged(sound());
+  const Finding found = judgedModules(sound());
   EXPECT_EQ(found.key, "gpu-modules");
   EXPECT_EQ(found.outcome, Outcome::passed);
   EXPECT_EQ(found.seen,
@@ -55,7 +55,7 @@ TEST(JudgeGpuModulesTest, SaysWhichPathWorksAndWhyNotTheOther) {
 TEST(JudgeGpuModulesTest, ProprietaryModulesNeedPeerMemory) {
   Json guest = without(sound());
   guest["gpus"]["driver"] = proprietary;
-  const Finding neither = judged(guest);
+  const Finding neither = judgedModules(guest);
   EXPECT_EQ(neither.outcome, Outcome::warning);
   EXPECT_THAT(neither.seen, HasSubstr("DMA-BUF: no: the proprietary modules do not export it"));
   EXPECT_THAT(neither.remedy, HasSubstr("open kernel modules"));
@@ -64,30 +64,30 @@ TEST(JudgeGpuModulesTest, ProprietaryModulesNeedPeerMemory) {
   EXPECT_EQ(judgeGpus(readGuestView(guest), true).back().outcome, Outcome::failed);
   EXPECT_THAT(judgeGpus(readGuestView(guest), true).back().remedy, Not(HasSubstr("modprobe")));
   guest["gpus"]["nvidia_peermem"] = {{"loaded", false}, {"loadable", true}, {"interface", true}};
-  EXPECT_THAT(judged(guest).remedy, HasSubstr("modprobe nvidia_peermem"));
+  EXPECT_THAT(judgedModules(guest).remedy, HasSubstr("modprobe nvidia_peermem"));
   guest["gpus"]["nvidia_peermem"]["loaded"] = true;
-  EXPECT_EQ(judged(guest).outcome, Outcome::passed);
+  EXPECT_EQ(judgedModules(guest).outcome, Outcome::passed);
 }
 
 TEST(JudgeGpuModulesTest, NamesWhatDmaBufNeeds) {
   Json guest = without(sound());
-  EXPECT_THAT(judged(guest).seen, HasSubstr("does not report support for any GPU"));
+  EXPECT_THAT(judgedModules(guest).seen, HasSubstr("does not report support for any GPU"));
   guest["kernel"] = "5.4.0-200-generic";
-  EXPECT_THAT(judged(guest).seen, HasSubstr("needs Linux 5.12"));
+  EXPECT_THAT(judgedModules(guest).seen, HasSubstr("needs Linux 5.12"));
   guest["gpus"]["libcuda"]["cuda_version"] = 11060;
-  EXPECT_THAT(judged(guest).seen, HasSubstr("needs CUDA 11.7"));
+  EXPECT_THAT(judgedModules(guest).seen, HasSubstr("needs CUDA 11.7"));
   guest["gpus"]["driver_version"] = "510.47";
-  EXPECT_THAT(judged(guest).seen, HasSubstr("needs driver 515"));
+  EXPECT_THAT(judgedModules(guest).seen, HasSubstr("needs driver 515"));
 }
 
 TEST(JudgeGpuModulesTest, RdmaDeviceHasToRegisterDmaBuf) {
   Json guest = sound();
   guest["rdma"]["devices"][0]["dma_buf"] = {{"supported", false}, {"detail", "too old"}};
-  const Finding found = judged(guest);
+  const Finding found = judgedModules(guest);
   EXPECT_EQ(found.outcome, Outcome::warning);
   EXPECT_THAT(found.seen, HasSubstr("mlx5_0 does not register it: too old"));
   guest["rdma"]["devices"][0]["parent"] = "eth0";
-  EXPECT_EQ(judged(guest).outcome, Outcome::passed) << "a software device";
+  EXPECT_EQ(judgedModules(guest).outcome, Outcome::passed) << "a software device";
 }
 
 TEST(JudgeGpuModulesTest, UnknownAndHostileValues) {
@@ -97,7 +97,7 @@ TEST(JudgeGpuModulesTest, UnknownAndHostileValues) {
   guest["gpus"]["driver_version"] = std::string(100000, '.');
   guest["gpus"]["libcuda"]["cuda_version"] = -1;
   guest["gpus"]["nvidia_peermem"]["interface"] = "yes";
-  const Finding found = judged(guest);
+  const Finding found = judgedModules(guest);
   EXPECT_EQ(found.outcome, Outcome::warning);
   EXPECT_LT(found.seen.size(), 500U);
   EXPECT_THAT(found.seen, HasSubstr("CUDA unknown"));

@@ -5,14 +5,14 @@
 
 #include <nlohmann/json.hpp>
 
+#include "unit/values.hpp"
+
 namespace vfpass::verify {
 namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
-
-constexpr std::uint64_t gibibyte = std::uint64_t{1} << 30U;
 
 NcclReport soundReport(std::size_t local, std::size_t ranks) {
   const std::uint64_t values = gibibyte / 4;

@@ -29,22 +29,22 @@ GuestView guest(const Json& vf = express(256, 128)) {
        {"gpus", {{"devices", {{{"pci", "00000000:05:00.0"}}, {{"pci", "00000000:06:00.0"}}}}}}});
 }
 
-const std::vector<LeasedGpu> gpus{
+const std::vector<LeasedGpu> leasedGpus{
     {"gpu0", {*parsePciAddress("0000:00:02.0"), *parsePciAddress("0000:09:00.0")}, {}}};
 
-Finding judged(unsigned readRequest, unsigned payload, unsigned possible = 512,
-               std::uint16_t vendor = 0x15b3) {
+Finding judgedPackets(unsigned readRequest, unsigned payload, unsigned possible = 512,
+                      std::uint16_t vendor = 0x15b3) {
   Lease lease;
   lease.entry = "rail0";
   lease.pf = *parsePciAddress("0000:3b:00.0");
   HostSide host;
   host.vendor = vendor;
   host.packets = HostPackets{{payload, 512, readRequest}, possible};
-  return judgePackets(lease, "0000:01:00.0", guest(), host, gpus).value_or(Finding{});
+  return judgePackets(lease, "0000:01:00.0", guest(), host, leasedGpus).value_or(Finding{});
 }
 
 TEST(JudgePacketsTest, ShowsBothSides) {
-  const Finding found = judged(4096, 512);
+  const Finding found = judgedPackets(4096, 512);
   EXPECT_EQ(found.key, "pcie-packets");
   EXPECT_EQ(found.outcome, Outcome::passed);
   EXPECT_EQ(found.observer, Observer::host);
@@ -55,18 +55,19 @@ TEST(JudgePacketsTest, ShowsBothSides) {
 }
 
 TEST(JudgePacketsTest, SmallReadRequestsOfConnectxAreWarning) {
-  EXPECT_EQ(judged(512, 512).outcome, Outcome::passed) << "what the kernel leaves";
-  const Finding found = judged(256, 512);
+  EXPECT_EQ(judgedPackets(512, 512).outcome, Outcome::passed) << "what the kernel leaves";
+  const Finding found = judgedPackets(256, 512);
   EXPECT_EQ(found.outcome, Outcome::warning);
   EXPECT_THAT(found.remedy, HasSubstr("setpci -s 0000:3b:00.0 CAP_EXP+8.w=5000:7000"));
   EXPECT_THAT(found.remedy, Not(HasSubstr("pcie_bus_safe")));
-  EXPECT_EQ(judged(256, 512, 512, 0x8086).outcome, Outcome::passed) << "no source for others";
+  EXPECT_EQ(judgedPackets(256, 512, 512, 0x8086).outcome, Outcome::passed)
+      << "no source for others";
 }
 
 TEST(JudgePacketsTest, PayloadIsComparedWithWhatAllSupport) {
-  EXPECT_THAT(judged(4096, 256).remedy, HasSubstr("pcie_bus_safe"));
-  EXPECT_EQ(judged(4096, 256).outcome, Outcome::warning);
-  EXPECT_EQ(judged(4096, 256, 256).outcome, Outcome::passed);
+  EXPECT_THAT(judgedPackets(4096, 256).remedy, HasSubstr("pcie_bus_safe"));
+  EXPECT_EQ(judgedPackets(4096, 256).outcome, Outcome::warning);
+  EXPECT_EQ(judgedPackets(4096, 256, 256).outcome, Outcome::passed);
 }
 
 TEST(JudgePacketsTest, RelaxedOrderingThatIsOffIsWarning) {
@@ -76,23 +77,24 @@ TEST(JudgePacketsTest, RelaxedOrderingThatIsOffIsWarning) {
   HostSide host;
   host.vendor = 0x15b3;
   host.packets = HostPackets{{512, 512, 4096, false}, 512};
-  const auto found = judgePackets(lease, "0000:01:00.0", guest(), host, gpus);
+  const auto found = judgePackets(lease, "0000:01:00.0", guest(), host, leasedGpus);
   ASSERT_TRUE(found);
   EXPECT_EQ(found->outcome, Outcome::warning);
   EXPECT_THAT(found->seen, HasSubstr("Relaxed Ordering off"));
   EXPECT_THAT(found->remedy, HasSubstr("setpci -s 0000:3b:00.0 CAP_EXP+8.w=0010:0010"));
   host.vendor = 0x8086;
-  EXPECT_EQ(judgePackets(lease, "0000:01:00.0", guest(), host, gpus)->outcome, Outcome::passed);
+  EXPECT_EQ(judgePackets(lease, "0000:01:00.0", guest(), host, leasedGpus)->outcome,
+            Outcome::passed);
 }
 
 TEST(JudgePacketsTest, UnknownHasNotPassed) {
   const Lease lease;
-  EXPECT_EQ(judgePackets(lease, "0000:01:00.0", guest(), {}, gpus)->outcome, Outcome::waived);
-  EXPECT_FALSE(judgePackets(lease, "0000:01:00.0", {}, {}, gpus)) << "an older probe";
+  EXPECT_EQ(judgePackets(lease, "0000:01:00.0", guest(), {}, leasedGpus)->outcome, Outcome::waived);
+  EXPECT_FALSE(judgePackets(lease, "0000:01:00.0", {}, {}, leasedGpus)) << "an older probe";
   for (const Json& odd : {Json("text"), express(-1, 512), express(1 << 20, 512), Json(nullptr)}) {
     EXPECT_FALSE(guest(odd).services.at("0000:01:00.0").packets) << odd;
   }
-  const std::vector<LeasedGpu> many(1000, gpus[0]);
+  const std::vector<LeasedGpu> many(1000, leasedGpus[0]);
   EXPECT_LT(judgePackets(lease, "", guest(), {}, many)->seen.size(), 1000U);
 }
 

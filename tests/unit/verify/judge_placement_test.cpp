@@ -18,12 +18,12 @@ HostPlacement placed(const Nodes& vcpus, const Nodes& memory) {
   return placement;
 }
 
-Finding judged(const HostPlacement& placement) {
+Finding judgedPlacement(const HostPlacement& placement) {
   return judgePlacement(placement).value_or(Finding{});
 }
 
 TEST(JudgePlacementTest, PassesOnNodeOfDevices) {
-  const Finding found = judged(placed({{1}}, {{1}}));
+  const Finding found = judgedPlacement(placed({{1}}, {{1}}));
   EXPECT_EQ(found.key, "numa-placement");
   EXPECT_EQ(found.outcome, Outcome::passed);
   EXPECT_EQ(found.observer, Observer::host);
@@ -31,34 +31,35 @@ TEST(JudgePlacementTest, PassesOnNodeOfDevices) {
 }
 
 TEST(JudgePlacementTest, WarnsAboutOtherNode) {
-  const Finding vcpus = judged(placed({{0}}, {{1}}));
+  const Finding vcpus = judgedPlacement(placed({{0}}, {{1}}));
   EXPECT_EQ(vcpus.outcome, Outcome::warning);
   EXPECT_THAT(vcpus.seen, HasSubstr("gpu0, rail0 may be on another node than the vCPUs"));
   EXPECT_THAT(vcpus.remedy, HasSubstr("vcpu-placement"));
-  const Finding memory = judged(placed({{1}}, {{0}}));
+  const Finding memory = judgedPlacement(placed({{1}}, {{0}}));
   EXPECT_EQ(memory.outcome, Outcome::warning);
   EXPECT_THAT(memory.seen, HasSubstr("another node than the memory"));
 }
 
 TEST(JudgePlacementTest, WarnsWithoutPlacement) {
-  const Finding found = judged(placed({}, {}));
+  const Finding found = judgedPlacement(placed({}, {}));
   EXPECT_EQ(found.outcome, Outcome::warning);
   EXPECT_THAT(found.seen, HasSubstr("vCPUs not restricted to a node"));
 }
 
 TEST(JudgePlacementTest, GuestOfSeveralNodesNeedsCells) {
   HostPlacement both = placed({{0, 1}}, {{0, 1}});
-  EXPECT_THAT(judged(both).seen, HasSubstr("no NUMA cells")) << "far vCPUs that nothing shows";
+  EXPECT_THAT(judgedPlacement(both).seen, HasSubstr("no NUMA cells"))
+      << "far vCPUs that nothing shows";
   both.devices.push_back({"rail1", 0});
-  EXPECT_EQ(judged(both).outcome, Outcome::warning);
+  EXPECT_EQ(judgedPlacement(both).outcome, Outcome::warning);
   both.guestCells = true;
-  EXPECT_EQ(judged(both).outcome, Outcome::passed);
+  EXPECT_EQ(judgedPlacement(both).outcome, Outcome::passed);
 }
 
 TEST(JudgePlacementTest, UnknownHasNotPassed) {
   HostPlacement placement = placed({{1}}, {{1}});
   placement.automatic = true;
-  EXPECT_EQ(judged(placement).outcome, Outcome::waived);
+  EXPECT_EQ(judgedPlacement(placement).outcome, Outcome::waived);
   placement.hostNodes = 1;
   EXPECT_FALSE(judgePlacement(placement)) << "one node";
   EXPECT_FALSE(judgePlacement({})) << "unknown";

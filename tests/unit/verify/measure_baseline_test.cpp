@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sound_inventory.hpp"
+#include "unit/values.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 
@@ -18,8 +19,6 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 using Json = nlohmann::json;
-
-PciAddress at(const char* address) { return *parsePciAddress(address); }
 
 /// A host whose PF is at 0000:01:00.0 and moves data as requested.
 class MeasureBaselineTest : public testing::Test {
