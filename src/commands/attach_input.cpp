@@ -192,7 +192,8 @@ void addLiveState(Session& session, const DomainDescription& domain, const std::
                   plan::AttachInput& input) {
   const std::string& liveXml = domain.liveXml.text();
   input.plugged = domain::entriesWithDevice(liveXml, own);
-  input.liveElements = domain::hostElements(liveXml);
+  input.liveElements =
+      domain.persistent ? domain::runningHostElements(liveXml, own) : domain::hostElements(liveXml);
   input.liveLeases = liveLeases(session, domain, own);
   input.liveCurrent = domain::sealFault(domain::parseDomain(liveXml), session.sealKey()).empty();
   for (const auto& lease : own) {

@@ -18,11 +18,16 @@
 namespace vfpass::domain {
 namespace {
 
-// The host function of an element that can be taken over: an NVMe disk is no device of a mapping.
-std::optional<PciAddress> adoptableDevice(pugi::xml_node device) {
+// An NVMe disk is no device of a mapping.
+std::optional<PciAddress> hostFunction(pugi::xml_node device) {
   const bool disk = std::string_view(device.name()) == "disk";
   const auto host = hostAddressElement(device);
-  return host && !disk && !isOurAlias(aliasOf(device)) ? readPciAddress(*host) : std::nullopt;
+  return host && !disk ? readPciAddress(*host) : std::nullopt;
+}
+
+// The host function of an element that can be taken over.
+std::optional<PciAddress> adoptableDevice(pugi::xml_node device) {
+  return isOurAlias(aliasOf(device)) ? std::nullopt : hostFunction(device);
 }
 
 // libvirt sets one tag on the VF of an <interface>.
@@ -77,12 +82,17 @@ constexpr std::array<Manager, 3> managers{
 }  // namespace
 
 pugi::xml_node findAdopted(const Document& document, const Lease& lease) {
+  pugi::xml_node left;
   for (const auto device : document.devices()) {
-    if (adoptableDevice(device) == lease.device) {
+    if (hostFunction(device) != lease.device) {
+      continue;
+    }
+    if (!isOurAlias(aliasOf(device))) {
       return device;
     }
+    left = device;
   }
-  return {};
+  return left;
 }
 
 std::vector<Lease> adoptedLeasesIn(const Document& document) {
@@ -104,6 +114,21 @@ std::vector<HostElement> hostElements(std::string_view xml) {
   std::vector<HostElement> elements;
   for (const auto device : document.devices()) {
     if (const auto address = adoptableDevice(device)) {
+      elements.push_back(readElement(document, device, *address));
+    }
+  }
+  return elements;
+}
+
+std::vector<HostElement> runningHostElements(std::string_view liveXml,
+                                             const std::vector<Lease>& leases) {
+  const Document document(liveXml);
+  std::vector<HostElement> elements;
+  for (const auto device : document.devices()) {
+    const auto address = hostFunction(device);
+    const bool leased = address && isOurAlias(aliasOf(device)) &&
+                        std::ranges::find(leases, *address, &Lease::device) != leases.end();
+    if (address && !leased) {
       elements.push_back(readElement(document, device, *address));
     }
   }

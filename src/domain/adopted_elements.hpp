@@ -12,7 +12,8 @@
 namespace vfpass::domain {
 
 /// The first `<hostdev>` or `<interface>` without an alias of ours that claims the lease's device;
-/// a null node if there is none.
+/// otherwise one with such an alias, which only a running domain has (runningHostElements()). A
+/// null node if there is none.
 pugi::xml_node findAdopted(const Document& document, const Lease& lease);
 
 /// The leases in the domain's metadata whose element is the domain's own; none if the metadata

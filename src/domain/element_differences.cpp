@@ -55,7 +55,8 @@ bool isDriverOf(pugi::xml_node driver, const Lease& lease) {
 
 class Comparison {
  public:
-  explicit Comparison(const Lease& lease) : lease_(lease) {}
+  Comparison(pugi::xml_node found, const Lease& lease)
+      : lease_(lease), left_(isAdopted(lease) && isOurAlias(aliasOf(found))) {}
 
   // Nesting is bounded: the found text went through scanElements().
   void compare(pugi::xml_node found, pugi::xml_node expected) {
@@ -83,6 +84,8 @@ class Comparison {
     const std::string name = "<" + printable(found.name()) + ">";
     if (!first) {
       differences.push_back("the XML has more than one " + name);
+    } else if (left_ && std::string_view(found.name()) == "alias") {
+      return;
     } else if (expected && std::string_view(found.name()) == "address") {
       compareAddress(found, expected);
     } else if (expected) {
@@ -128,6 +131,9 @@ class Comparison {
   void compareAttributes(pugi::xml_node found, pugi::xml_node expected) {
     for (const auto& each : expected.attributes()) {
       const auto text = valueOf(found, each.name());
+      if (left_ && std::string_view(each.name()) == "managed") {
+        continue;
+      }
       if (text != each.value() && !isSameMac(found, text, each.value())) {
         differences.push_back("the XML has " + attributeWith(each.name(), text) + in(found) +
                               ", the lease records " + attributeWith(each.name(), each.value()));
@@ -163,6 +169,9 @@ class Comparison {
   }
 
   const Lease& lease_;
+  /// `detach --keep` has left the element to the running domain, and its alias and `managed` are
+  /// those of the persistent configuration only from the next start on.
+  bool left_;
 };
 
 }  // namespace
@@ -176,7 +185,7 @@ std::vector<std::string> compareElement(pugi::xml_node found, const Lease& lease
     return {"the XML has <" + printable(found.name()) + ">, the lease records <" + expected.name() +
             ">"};
   }
-  Comparison comparison(lease);
+  Comparison comparison(found, lease);
   comparison.compare(found, expected);
   return comparison.differences;
 }
@@ -189,10 +198,11 @@ std::string nameOf(const Lease& lease) {
   return (isVf(lease) ? "VF '" : "PCI function '") + lease.entry + "'";
 }
 
-/// The elements of one domain XML, indexed once: a domain can have thousands.
+/// The elements of one domain XML, indexed once: a domain can have thousands. In a running one,
+/// an adopted device can have an alias of ours (runningHostElements()).
 class DeviceElements {
  public:
-  explicit DeviceElements(std::string_view xml) : document_(xml) {
+  explicit DeviceElements(std::string_view xml, bool running = false) : document_(xml) {
     for (const auto device : document_.devices()) {
       const bool ours = isOurAlias(aliasOf(device));
       if (ours) {
@@ -201,7 +211,7 @@ class DeviceElements {
       const auto host = hostAddressElement(device);
       if (const auto address = host ? readPciAddress(*host) : std::nullopt) {
         ++claims_[*address];
-        if (!ours) {
+        if (!ours || running) {
           others_.emplace(*address, device);
         }
       }
@@ -260,7 +270,7 @@ class DeviceElements {
  private:
   Document document_;
   std::multimap<std::string_view, pugi::xml_node> ours_;
-  std::map<PciAddress, pugi::xml_node> others_;
+  std::map<PciAddress, pugi::xml_node> others_;  ///< that an adopted lease can be for
   std::map<PciAddress, std::size_t> claims_;
 };
 
@@ -281,7 +291,7 @@ Lines differencesOfDevices(const DeviceElements& elements, const std::vector<Lea
 
 std::vector<std::string> runningDifferences(std::string_view liveXml,
                                             const std::vector<Lease>& leases) {
-  const DeviceElements elements(liveXml);
+  const DeviceElements elements(liveXml, true);
   std::vector<Lease> placed = leases;
   for (auto& lease : placed) {
     lease.guest.address = elements.addressOf(lease).value_or(lease.guest.address);

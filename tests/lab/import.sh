@@ -118,4 +118,23 @@ expect "no lease" no_lease
 expect "the VM starts without vfpass" virsh start train0
 expect_equal "libvirt has bound the VF" vfio-pci "$(driver_of "$(vf_of "$pf" 3)")"
 
+section "--keep while the VM runs, and in again"
+virsh destroy train0 >/dev/null
+mapping train0 rail2 "$pf" 'index: 1' 'vlan: {id: 44}'
+expect "attach" vfpass attach train0
+expect "virsh start" virsh start train0
+expect "detach --keep" vfpass detach --keep train0
+expect_contains "the running domain has the earlier alias" "ua-vfpass-rail2" virsh dumpxml train0
+mapping train0 rail2 "$pf" 'index: 1' 'adopt: true'
+echo 'topology: flat' >>"$vms/train0.yaml"
+refuse "plan plugs nothing" grep -qE "plug|bind|unbind" <(vfpass plan --no-xml train0)
+expect "attach takes it over in the running VM" vfpass attach train0
+expect "the lease is running" eval 'leases | grep -q running'
+expect "status reports no drift" vfpass status train0
+virsh destroy train0 >/dev/null
+expect "virsh start" virsh start train0
+expect_contains "the VLAN is set" "vlan 44" vf_attributes "$netdev" 1
+expect "status reports no drift after the restart" vfpass status train0
+expect "detach" vfpass detach train0
+
 finish

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <iterator>
+#include <set>
 
 #include "fake/seal_key.hpp"
 #include "support.hpp"
@@ -218,6 +220,56 @@ TEST(KeptDevices, AliasOfAnAdoptedElementStaysInTheInverse) {
   const auto with = withLeases(xml, leases, skeletons(), fake::sealKey());
   const auto back = withLeases(withDevicesKept(with, leases), leases, skeletons(), fake::sealKey());
   EXPECT_TRUE(carriesLeases(back, leases, fake::sealKey()));
+}
+
+// libvirt cannot rename a device of a running domain, which therefore keeps our alias.
+class DeviceLeftToARunningDomain : public testing::Test {
+ protected:
+  Lease takenOver() {
+    Lease lease = leases.front();
+    for (const HostElement& element : hostElements(withDevicesKept(live, leases))) {
+      if (element.device == lease.device) {
+        lease.adoptedElement = element.text;
+        lease.managed = element.managed;
+        lease.guest = {*element.guestAddress, std::nullopt, {}};
+      }
+    }
+    return lease;
+  }
+
+  std::string xml = readCase("q35.xml");
+  std::vector<Lease> leases = sampleLeases(xml);
+  std::string live = withLeases(xml, leases, skeletons(), fake::sealKey());
+};
+
+TEST_F(DeviceLeftToARunningDomain, CanBeTakenOverAgain) {
+  const auto devices = [](const std::vector<HostElement>& elements) {
+    std::set<PciAddress> found;
+    std::ranges::transform(elements, std::inserter(found, found.end()), &HostElement::device);
+    return found;
+  };
+  const PciAddress left = leases.front().device;
+  EXPECT_FALSE(devices(hostElements(live)).contains(left));
+  EXPECT_FALSE(devices(runningHostElements(live, leases)).contains(left)) << "it is leased";
+  EXPECT_TRUE(devices(runningHostElements(live, {})).contains(left));
+}
+
+TEST_F(DeviceLeftToARunningDomain, IsTheDeviceOfTheNewLease) {
+  Lease lease = takenOver();
+  ASSERT_TRUE(isAdopted(lease));
+  EXPECT_TRUE(lease.managed);
+  EXPECT_NE(lease.adoptedElement.find("ua-kept-rail0"), std::string::npos);
+  EXPECT_THAT(runningDifferences(live, {lease}), IsEmpty());
+  lease.entry = "vf0";
+  EXPECT_THAT(runningDifferences(live, {lease}), IsEmpty());
+  EXPECT_TRUE(entriesWithDevice(live, {lease}).contains("vf0"));
+  EXPECT_EQ(aliasOfDevice(live, lease), "ua-vfpass-rail0");
+  EXPECT_THAT(elementDifferences(live, {lease}), testing::Contains(HasSubstr("has no element")))
+      << "in the persistent configuration it has another alias";
+  EXPECT_THAT(runningDifferences(replaced(live, "<alias name='ua-vfpass-rail0'/>",
+                                          "<alias name='ua-vfpass-rail0'/><rom file='/x'/>"),
+                                 {lease}),
+              testing::SizeIs(1));
 }
 
 }  // namespace

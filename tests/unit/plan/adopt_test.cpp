@@ -256,6 +256,23 @@ TEST_F(AdoptTest, EntryOfAnotherDeviceTakesItsElementOver) {
   EXPECT_EQ(decision.leases.at(0).adoptedElement, other.text);
 }
 
+// `detach --keep` has renamed the device in the persistent configuration only.
+TEST_F(AdoptTest, DeviceLeftToTheRunningGuestIsTakenOverAgain) {
+  input.elements[0].text = "<hostdev><alias name='ua-kept-rail0'/></hostdev>";
+  run();
+  input.liveElements[0].managed = false;
+  input.liveElements[0].text = "<hostdev><alias name='ua-vfpass-rail0'/></hostdev>";
+  input.domains[0].claims = {{element.device, "ua-kept-rail0", {}},
+                             {element.device, "ua-vfpass-rail0", {}}};
+  input.plugged = {"rail0"};
+  const auto decision = decide();
+  ASSERT_THAT(decision.objections, IsEmpty());
+  EXPECT_EQ(decision.leases.at(0).adoptedElement, input.elements[0].text);
+  EXPECT_EQ(decision.leases.at(0).state, LeaseState::running);
+  EXPECT_EQ(decision.plan.steps.size(), 3U) << "lease and metadata of both configurations";
+  EXPECT_EQ(count<PlugDevice>(decision.plan), 0U);
+}
+
 class LeaveTest : public AdoptTest {
  protected:
   DetachInput detachInput() {

@@ -14,6 +14,12 @@ namespace vfpass::domain {
 /// `adopt: true` can take over. Throws Error (ExitCode::badInput) if the text is not a domain.
 std::vector<HostElement> hostElements(std::string_view xml);
 
+/// The same of a running domain, and those with an alias of vfpass that none of the domain's
+/// `leases` explains: `detach --keep` renames them in the persistent configuration only, because
+/// libvirt cannot rename devices of a running domain.
+std::vector<HostElement> runningHostElements(std::string_view liveXml,
+                                             const std::vector<Lease>& leases);
+
 /// Who manages this domain through libvirt and writes its XML again at will: OpenStack Nova, oVirt
 /// or KubeVirt. Empty: nobody that leaves a mark.
 std::string managerOf(std::string_view xml);

@@ -44,8 +44,8 @@ struct AttachInput {
   std::map<std::string, std::string> renamed = {};
   std::vector<DomainSummary> domains;       ///< all domains of the host
   std::vector<DomainInterface> interfaces;  ///< of this domain; partners of teamed VFs
-  /// The elements of this domain that vfpass did not create, in its persistent configuration and in
-  /// the running domain; `adopt: true` takes one over.
+  /// The elements of this domain that vfpass did not create or has left to it, in its persistent
+  /// configuration and in the running domain; `adopt: true` takes one over.
   std::vector<HostElement> elements = {};
   std::vector<HostElement> liveElements = {};
   std::string manager = {};            ///< another program that manages this domain; empty: none
