@@ -129,10 +129,9 @@ std::string subjectOf(const SourcePlace& place, const std::string& name) {
   return toString(place) + ": " + name;
 }
 
-// What the mapping states of the element, which stays as it is.
-void checkStatedForm(const Adoption& adoption, const MappedVf& entry, const HostElement& element) {
-  const std::string change =
-      "remove it from the mapping, or change the element with " + editDomain(adoption.input);
+// What the mapping states of the element, which stays as it is. `change`: the remedy.
+void checkStatedForm(const Adoption& adoption, const MappedVf& entry, const HostElement& element,
+                     const std::string& change) {
   if (entry.managed && !element.managed) {
     adoption.object("`managed: yes`, but the domain's element has managed='no'", change,
                     ExitCode::badInput);
@@ -155,8 +154,9 @@ void checkStatedForm(const Adoption& adoption, const MappedVf& entry, const Host
                         (element.mac ? toString(*element.mac) : "none"),
                     change, ExitCode::badInput);
   }
-  if (entry.settings.vlan && entry.settings.vlan->id != element.vlan.value_or(0)) {
-    adoption.object("VLAN " + std::to_string(entry.settings.vlan->id) +
+  // libvirt sets neither priority nor protocol (virNetDevSetVfConfig).
+  if (entry.settings.vlan && entry.settings.vlan != Vlan{element.vlan.value_or(0)}) {
+    adoption.object("VLAN " + describe(entry.settings, Attribute::vlan) +
                         ", but libvirt sets the VLAN of the domain's <interface>: " +
                         std::to_string(element.vlan.value_or(0)),
                     change, ExitCode::badInput);
@@ -249,7 +249,8 @@ void adoptVf(const AttachInput& input, const MappedVf& entry, const PhysicalFunc
   if (element == nullptr || !checkElement(adoption, *element)) {
     return;
   }
-  checkStatedForm(adoption, entry, *element);
+  checkStatedForm(adoption, entry, *element,
+                  "remove it from the mapping, or change the element with " + editDomain(input));
   const VfSettings present = presentSettings(pf.vfs[vf.index], *element);
   if (isRunning(input, lease.device)) {
     checkStated(adoption, entry.settings, element->interface ? present : pf.vfs[vf.index].settings);
@@ -263,7 +264,35 @@ void adoptVf(const AttachInput& input, const MappedVf& entry, const PhysicalFunc
   });
 }
 
-void keepAdopted(const MappedVf& entry, const Lease& earlier, Lease& lease) {
+namespace {
+
+// As it was taken over, which attach restores if somebody has changed it. The partner of a team is
+// recorded only if the mapping stated it.
+HostElement recordedElement(const AttachInput& input, const Lease& earlier) {
+  const LeasedVf& vf = vfOf(earlier);
+  HostElement element;
+  element.device = earlier.device;
+  element.interface = vf.interfaceForm;
+  element.managed = earlier.managed;
+  element.mac = vf.settings.mac;
+  element.vlan = vf.settings.vlan ? std::optional(vf.settings.vlan->id) : std::nullopt;
+  if (vf.teamingWith) {
+    element.partner = standbyAlias(*vf.teamingWith);
+  } else if (const HostElement* present = findIn(input.elements, earlier.device)) {
+    element.partner = present->partner;
+  }
+  return element;
+}
+
+}  // namespace
+
+void keepAdopted(const AttachInput& input, const MappedVf& entry, const Lease& earlier,
+                 Lease& lease, std::vector<Objection>& objections) {
+  checkStatedForm({input, subjectOf(entry.place, entry.name), lease.device, objections}, entry,
+                  recordedElement(input, earlier),
+                  "remove it from the mapping; or `vfpass detach " +
+                      shellArgument(input.domainName) + "`, change the element with " +
+                      editDomain(input) + ", and attach again");
   lease.adoptedElement = earlier.adoptedElement;
   lease.managed = earlier.managed;
   lease.guest = earlier.guest;

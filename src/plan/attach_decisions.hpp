@@ -87,7 +87,8 @@ void adoptVf(const AttachInput& input, const MappedVf& entry, const PhysicalFunc
              Lease& lease, std::vector<Objection>& objections);
 
 /// The same for an entry whose earlier lease has adopted the device.
-void keepAdopted(const MappedVf& entry, const Lease& earlier, Lease& lease);
+void keepAdopted(const AttachInput& input, const MappedVf& entry, const Lease& earlier,
+                 Lease& lease, std::vector<Objection>& objections);
 
 /// As adoptVf() for a PCI function.
 void adoptFunction(const AttachInput& input, const MappedFunction& entry, Lease& lease,

@@ -236,7 +236,7 @@ void decideForm(const AttachInput& input, const MappedVf& entry, const PhysicalF
                 std::vector<Objection>& objections) {
   const Lease* earlier = earlierLease(input, entry.name);
   if (kept != nullptr && isAdopted(*kept)) {
-    keepAdopted(entry, *kept, lease);
+    keepAdopted(input, entry, *kept, lease, objections);
     return;
   }
   vfOf(lease).teamingWith = entry.teamingWith;

@@ -226,6 +226,50 @@ TEST_F(AdoptTest, InterfaceKeepsItsMac) {
   EXPECT_THAT(objection().message, HasSubstr("52:54:00:00:00:09"));
 }
 
+// libvirt would set the element's values at each start, and the lease would record others.
+TEST_F(AdoptTest, InterfaceKeepsMacAndVlanAfterItWasTakenOver) {
+  input.elements[0].interface = true;
+  input.elements[0].mac = parseMacAddress("52:54:00:00:00:09");
+  input.elements[0].vlan = 42;
+  input.leases = decide().leases;
+  MappedVf& entry = input.mapping.vfs[0];
+  entry.macAutomatic = false;
+  entry.settings.mac = parseMacAddress("52:54:00:00:00:0a");
+  auto found = objection();
+  EXPECT_THAT(found.message, HasSubstr("52:54:00:00:00:09"));
+  EXPECT_THAT(found.remedy, HasSubstr("`vfpass detach train0`"));
+  EXPECT_EQ(found.code, ExitCode::badInput);
+  entry.settings.mac = input.elements[0].mac;
+  for (const Vlan vlan : {Vlan{100}, Vlan{42, 3}}) {
+    entry.settings.vlan = vlan;
+    EXPECT_THAT(objection().message, HasSubstr("libvirt sets the VLAN"));
+  }
+  entry.settings.vlan = Vlan{42};
+  EXPECT_THAT(decide().objections, IsEmpty());
+}
+
+TEST_F(AdoptTest, FormIsCheckedAfterItWasTakenOver) {
+  input.elements[0].managed = false;
+  input.leases = decide().leases;
+  MappedVf& entry = input.mapping.vfs[0];
+  entry.interfaceForm = true;
+  EXPECT_THAT(objection().message, HasSubstr("the domain's element is a <hostdev>"));
+  entry.interfaceForm = false;
+  entry.teamingWith = "net0";
+  EXPECT_THAT(objection().message, HasSubstr("is not teamed with net0"));
+  input.elements[0].partner = "ua-net0";
+  EXPECT_THAT(decide().objections, IsEmpty());
+}
+
+// The VF of a <hostdev> has them from vfpass.
+TEST_F(AdoptTest, VlanOfAHostdevCanChangeAfterItWasTakenOver) {
+  input.leases = decide().leases;
+  input.mapping.vfs[0].settings.vlan = Vlan{100};
+  const auto decision = decide();
+  EXPECT_THAT(decision.objections, IsEmpty());
+  EXPECT_EQ(vfOf(decision.leases.at(0)).settings.vlan, Vlan{100});
+}
+
 TEST_F(AdoptTest, VfWithoutAMacKeepsIt) {
   vf().settings.mac = MacAddress{};
   const auto decision = decide();
