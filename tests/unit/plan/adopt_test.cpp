@@ -249,6 +249,7 @@ TEST_F(AdoptTest, InterfaceKeepsMacAndVlanAfterItWasTakenOver) {
 }
 
 TEST_F(AdoptTest, FormIsCheckedAfterItWasTakenOver) {
+  kernel.pfs.at(*parsePciAddress("0000:01:00.0")).netdevs.at(0).up = true;
   input.elements[0].managed = false;
   input.leases = decide().leases;
   MappedVf& entry = input.mapping.vfs[0];
