@@ -14,8 +14,8 @@ std::function<Result(World&, const Fault&)> command(std::vector<std::string> wor
 
 std::vector<Scenario> allScenarios() {
   std::vector<Scenario> all;
-  for (const auto& group :
-       {attachScenarios(), detachScenarios(), guestScenarios(), hostScenarios()}) {
+  for (const auto& group : {attachScenarios(), detachScenarios(), guestScenarios(), hostScenarios(),
+                            adoptionScenarios()}) {
     all.insert(all.end(), group.begin(), group.end());
   }
   return all;

@@ -22,6 +22,8 @@ std::vector<Scenario> attachScenarios();
 std::vector<Scenario> detachScenarios();
 std::vector<Scenario> guestScenarios();  ///< starts, stops and running guests
 std::vector<Scenario> hostScenarios();   ///< without a domain that is started later
+/// Devices that a domain has without vfpass, and those that detach leaves to it.
+std::vector<Scenario> adoptionScenarios();
 
 std::vector<Scenario> allScenarios();
 
