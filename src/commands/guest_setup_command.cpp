@@ -174,9 +174,6 @@ void write(Session& session, const GuestSetupReport& report) {
 
 ExitCode setUp(Session& session, const GuestSetupOptions& options) {
   session.requireChangesPossible("guest-setup");
-  if (options.vm.empty()) {
-    throw Error("no VM specified", "run `vfpass guest-setup VM`", ExitCode::badInput);
-  }
   session.requireLocalLibvirt("guest-setup");
   // What has to change in the guest, read through its agent.
   const DomainDescription domain = runningGuest(session, options.vm, "guest-setup");
@@ -224,7 +221,7 @@ void addGuestSetup(CLI::App& app, Runner& runner) {
       "Configure the guest: addresses, MTU, interface names, ARP settings, nvidia_peermem,\n"
       "NVLink and NCCL's files");
   const auto options = std::make_shared<GuestSetupOptions>();
-  command->add_option("vm", options->vm, "Domain name or UUID")->type_name("VM");
+  command->add_option("vm", options->vm, "Domain name or UUID")->type_name("VM")->required();
   auto* yes = command->add_flag("--yes", options->yes, "Apply the changes without asking");
   command
       ->add_flag("--dry-run", options->dryRun,

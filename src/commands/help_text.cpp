@@ -3,11 +3,11 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
-#include <regex>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "option_type.hpp"
 #include "usage_error.hpp"
 
 namespace vfpass::commands {
@@ -141,29 +141,6 @@ std::string examplesOf(const CLI::App& command) {
 }
 
 bool isFlag(const CLI::Option& option) { return option.get_items_expected_max() == 0; }
-
-struct TypeForm {
-  std::regex form;
-  const char* readable;
-};
-
-// CLI11 appends accepted values to a type in its own notation: `NUMBER:UINT in [0 - 256]`,
-// `FORMAT:{matrix,tree}`, `UINT:SIZE [b, kb(=1024b), ...]`, `NUMBER:POSITIVE`.
-std::string readableType(const std::string& type) {
-  static const std::array forms{
-      TypeForm{std::regex(R"([A-Z]+:\{(.*)\})"), "$1"},
-      TypeForm{std::regex(R"(([A-Z]+):[A-Z]+ in \[(\S+) - (\S+)\])"), "$1 ($2-$3)"},
-      TypeForm{std::regex(R"([A-Z]+:(SIZE).*)"), "$1"},
-      TypeForm{std::regex(R"(([A-Z]+):[A-Z]+)"), "$1"}};
-  for (const TypeForm& each : forms) {
-    if (std::regex_match(type, each.form)) {
-      std::string readable = std::regex_replace(type, each.form, each.readable);
-      std::ranges::replace(readable, ',', '|');
-      return readable;
-    }
-  }
-  return type;
-}
 
 bool takesMany(const CLI::Option& option) {
   return option.get_expected_max() == CLI::detail::expected_max_vector_size;

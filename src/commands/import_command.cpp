@@ -81,8 +81,8 @@ ExitCode importHost(Session& session, const ImportOptions& options) {
 
 ExitCode runImport(Session& session, const ImportOptions& options) {
   if (options.host != options.vm.empty()) {
-    throw Error(options.host ? "import: a VM and --host exclude each other"
-                             : "import: expected a VM, or --host",
+    throw Error(options.host ? "`vfpass import`: VM " + printable(options.vm) + " excludes --host"
+                             : "`vfpass import` needs an argument: VM or --host",
                 "run `vfpass import --help`", ExitCode::badInput);
   }
   if (options.write) {

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <set>
 
 #include "commands.hpp"
@@ -149,6 +151,14 @@ ExitCode recover(Session& session) {
   return code;
 }
 
+// CLI::PositiveNumber describes the limits of a double.
+std::string faultOfOperationNumber(const std::string& text) {
+  const auto number = parseNumber(text);
+  const bool isPossible =
+      number && *number > 0 && *number <= std::uint64_t{std::numeric_limits<std::int64_t>::max()};
+  return isPossible ? "" : text + " is not the number of an operation";
+}
+
 }  // namespace
 
 void addRecover(CLI::App& app, Runner& runner) {
@@ -162,7 +172,7 @@ void addRecover(CLI::App& app, Runner& runner) {
                    "Forget this operation, which recover cannot end and names by its number, and "
                    "say what it leaves; change nothing else")
       ->type_name("NUMBER")
-      ->check(CLI::PositiveNumber);
+      ->check(faultOfOperationNumber);
   command->callback([&runner, operation] {
     runner = [operation](Session& session) {
       return session.finish("recover",

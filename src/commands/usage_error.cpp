@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "option_type.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::commands {
@@ -124,6 +125,69 @@ bool isAboutValue(const CLI::ParseError& error) {
          dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr;
 }
 
+// CLI11 leaves the names of hidden options out of its texts.
+const CLI::Option* hiddenOption(const CLI::App& command,
+                                const std::vector<std::string_view>& words) {
+  for (const std::string_view word : words) {
+    const auto* option = isOption(std::string(word))
+                             ? command.get_option_no_throw(optionName(std::string(word)))
+                             : nullptr;
+    if (option != nullptr && option->get_group().empty()) {
+      return option;
+    }
+  }
+  return nullptr;
+}
+
+// CLI11 begins its text with the option, or with these words and the option. The parser also
+// accepts the options of the commands above.
+const CLI::Option* optionIn(const CLI::App& command, const std::vector<std::string_view>& words,
+                            std::string_view text) {
+  constexpr std::string_view conversion = "Could not convert: ";
+  if (text.starts_with(conversion)) {
+    text.remove_prefix(conversion.size());
+  }
+  const std::string name(text.substr(0, text.find_first_of(": =")));
+  if (name.empty()) {
+    return hiddenOption(command, words);
+  }
+  for (const CLI::App* app = &command; app != nullptr; app = app->get_parent()) {
+    if (const CLI::Option* option = app->get_option_no_throw(name)) {
+      return option;
+    }
+  }
+  return nullptr;
+}
+
+std::string countOfValues(int count) {
+  return count == 1 ? "one value" : std::to_string(count) + " values";
+}
+
+// A missing value, too many of them (an option that is specified twice), and one that the option
+// does not accept.
+std::string describeValue(const CLI::App& command, const std::vector<std::string_view>& words,
+                          const CLI::ParseError& error) {
+  const std::string_view text = error.what();
+  const CLI::Option* option = optionIn(command, words, text);
+  if (option == nullptr) {
+    return printable(text);
+  }
+  const std::string name =
+      option->get_lnames().empty() ? option->get_name() : "--" + option->get_lnames().front();
+  const std::string type = readableType(option->get_type_name());
+  const std::string values = printable(join(option->results(), " "));
+  const int most = option->get_items_expected_max();
+  if (most == 0) {
+    return name + " takes no value";
+  }
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) == nullptr) {
+    return name + ": invalid value " + values + ", expected " + type;
+  }
+  return text.ends_with(" missing") ? name + " needs a value: " + type
+                                    : name + " takes " + countOfValues(most) + ", not " +
+                                          std::to_string(option->count()) + ": " + values;
+}
+
 // CLI11 does not say which command left the word over: one before the name of the selected command
 // belongs to vfpass itself.
 Error unknownWord(const CLI::App& app, const CLI::App& command,
@@ -168,7 +232,7 @@ Error usageError(const CLI::App& app, const std::vector<std::string_view>& words
                  const CLI::ParseError& error) {
   const CLI::App& command = selectedCommand(app);
   if (isAboutValue(error)) {
-    return badUsage("`" + commandPath(command) + "`: " + printable(error.what()),
+    return badUsage("`" + commandPath(command) + "`: " + describeValue(command, words, error),
                     lookAtHelp(command));
   }
   const std::vector<std::string> left = app.remaining(true);
