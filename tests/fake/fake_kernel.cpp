@@ -66,12 +66,8 @@ void FakeKernel::addVf(PhysicalFunction& pf, unsigned index, bool probe) const {
   vf.netdevs = netdevsOf(vf);
   vf.iommuGroup = 100 + index;
   vf.settingsReadable = true;
-  vf.settings.mac = MacAddress{};
-  vf.settings.vlan = Vlan{};
-  vf.settings.rate = Rate{};
+  vf.settings = neutralSettings(false);
   vf.settings.spoofCheck = false;
-  vf.settings.linkState = LinkState::automatic;
-  vf.settings.trust = false;
   if (pf.totalVfVectors) {
     vf.settings.msixVectors = static_cast<std::uint16_t>(*pf.totalVfVectors / pf.totalVfs);
   }

@@ -21,13 +21,8 @@ std::string groupOf(const std::string& function) {
 }
 
 VfSettings settingsOfNewVf() {
-  VfSettings settings;
-  settings.mac = MacAddress{};
-  settings.vlan = Vlan{};
-  settings.rate = Rate{};
+  VfSettings settings = neutralSettings(false);
   settings.spoofCheck = false;
-  settings.linkState = LinkState::automatic;
-  settings.trust = false;
   return settings;
 }
 

@@ -40,31 +40,34 @@ class Chance {
     return {upTo(0xffffffffU), upTo<std::uint8_t>(255), upTo<std::uint8_t>(31),
             upTo<std::uint8_t>(7)};
   }
-  MacAddress mac() {
-    MacAddress mac;
-    for (auto& byte : mac.bytes) {
-      byte = upTo<std::uint8_t>(255);
-    }
-    return mac;
-  }
   VfSettings settings() {
     VfSettings settings;
-    settings.mac = maybe([this] { return mac(); });
-    settings.vlan = maybe([this] {
-      return Vlan{upTo<std::uint16_t>(4094), upTo<std::uint8_t>(7),
-                  coin() ? VlanProtocol::dot1q : VlanProtocol::dot1ad};
+    forEachAttribute([&]<typename Value>(const AttributeRow<Value>& row) {
+      settings.*row.member = maybe([this] {
+        Value value{};
+        fill(value);
+        return value;
+      });
     });
-    settings.rate = maybe([this] { return Rate{upTo(0xffffffffU), upTo(0xffffffffU)}; });
-    settings.spoofCheck = maybe([this] { return coin(); });
-    settings.linkState = maybe([this] { return static_cast<LinkState>(upTo(2)); });
-    settings.trust = maybe([this] { return coin(); });
-    settings.nodeGuid = maybe([this] { return Guid{upTo<std::uint64_t>(~std::uint64_t{0})}; });
-    settings.portGuid = maybe([this] { return Guid{upTo<std::uint64_t>(~std::uint64_t{0})}; });
-    settings.msixVectors = maybe([this] { return upTo<std::uint16_t>(2048); });
     return settings;
   }
 
  private:
+  void fill(MacAddress& mac) {
+    for (auto& byte : mac.bytes) {
+      byte = upTo<std::uint8_t>(255);
+    }
+  }
+  void fill(Vlan& vlan) {
+    vlan = {upTo<std::uint16_t>(4094), upTo<std::uint8_t>(7),
+            coin() ? VlanProtocol::dot1q : VlanProtocol::dot1ad};
+  }
+  void fill(Rate& rate) { rate = {upTo(0xffffffffU), upTo(0xffffffffU)}; }
+  void fill(bool& value) { value = coin(); }
+  void fill(LinkState& state) { state = static_cast<LinkState>(upTo(2)); }
+  void fill(Guid& guid) { guid.value = upTo<std::uint64_t>(~std::uint64_t{0}); }
+  void fill(std::uint16_t& value) { value = upTo<std::uint16_t>(2048); }
+
   std::mt19937& random_;
 };
 

@@ -114,28 +114,36 @@ Uuid Generator::uuid() {
   return uuid;
 }
 
-MacAddress Generator::mac() {
-  MacAddress mac;
+void Generator::fill(MacAddress& mac) {
   for (auto& byte : mac.bytes) {
     byte = static_cast<std::uint8_t>(number(255));
   }
-  return mac;
 }
+
+void Generator::fill(Vlan& vlan) {
+  vlan = {static_cast<std::uint16_t>(number(4094)), static_cast<std::uint8_t>(number(7)),
+          flag() ? VlanProtocol::dot1q : VlanProtocol::dot1ad};
+}
+
+void Generator::fill(Rate& rate) {
+  rate = {static_cast<std::uint32_t>(number(any32)), static_cast<std::uint32_t>(number(any32))};
+}
+
+void Generator::fill(bool& value) { value = flag(); }
+
+void Generator::fill(LinkState& state) { state = static_cast<LinkState>(number(2)); }
+
+void Generator::fill(Guid& guid) { guid.value = number(any64); }
+
+void Generator::fill(std::uint16_t& value) { value = static_cast<std::uint16_t>(number(2048)); }
 
 VfSettings Generator::settings() {
   VfSettings settings;
-  settings.mac = perhaps(mac());
-  settings.vlan =
-      perhaps(Vlan{static_cast<std::uint16_t>(number(4094)), static_cast<std::uint8_t>(number(7)),
-                   flag() ? VlanProtocol::dot1q : VlanProtocol::dot1ad});
-  settings.rate = perhaps(
-      Rate{static_cast<std::uint32_t>(number(any32)), static_cast<std::uint32_t>(number(any32))});
-  settings.spoofCheck = perhaps(flag());
-  settings.linkState = perhaps(static_cast<LinkState>(number(2)));
-  settings.trust = perhaps(flag());
-  settings.nodeGuid = perhaps(Guid{number(any64)});
-  settings.portGuid = perhaps(Guid{number(any64)});
-  settings.msixVectors = perhaps(static_cast<std::uint16_t>(number(2048)));
+  forEachAttribute([&]<typename Value>(const AttributeRow<Value>& row) {
+    Value value{};
+    fill(value);
+    settings.*row.member = perhaps(value);
+  });
   return settings;
 }
 

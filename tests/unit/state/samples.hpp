@@ -37,7 +37,14 @@ class Generator {
     return flag() ? std::optional<Value>(value) : std::nullopt;
   }
   Uuid uuid();
-  MacAddress mac();
+  // One for each type of an attribute's value.
+  void fill(MacAddress& mac);
+  void fill(Vlan& vlan);
+  void fill(Rate& rate);
+  void fill(bool& value);
+  void fill(LinkState& state);
+  void fill(Guid& guid);
+  void fill(std::uint16_t& value);
   std::set<Attribute> attributes();
   ConfigureVfs configure();
   EditDomain edit();
