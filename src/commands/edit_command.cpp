@@ -12,11 +12,11 @@
 #include "subject.hpp"
 #include "vfpass/base/bounded_read.hpp"
 #include "vfpass/base/default_deadlines.hpp"
-#include "vfpass/base/durable_file.hpp"
 #include "vfpass/base/ownership.hpp"
 #include "vfpass/base/scope_guard.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/base/write_file.hpp"
 #include "vfpass/config/new_mapping.hpp"
 #include "vfpass/report/command_reports.hpp"
 

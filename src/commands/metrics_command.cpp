@@ -8,7 +8,7 @@
 #include "host_requirements.hpp"
 #include "status_reader.hpp"
 #include "vfpass/base/default_deadlines.hpp"
-#include "vfpass/base/output_file.hpp"
+#include "vfpass/base/write_file.hpp"
 #include "vfpass/doctor/doctor.hpp"
 #include "vfpass/host/vf_statistics.hpp"
 #include "vfpass/inventory/read_inventory.hpp"

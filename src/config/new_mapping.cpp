@@ -6,9 +6,9 @@
 #include <system_error>
 
 #include "readers.hpp"
-#include "vfpass/base/durable_file.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/base/write_file.hpp"
 
 namespace vfpass::config {
 namespace {

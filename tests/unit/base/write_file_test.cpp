@@ -1,4 +1,4 @@
-#include "vfpass/base/durable_file.hpp"
+#include "vfpass/base/write_file.hpp"
 
 #include <gmock/gmock.h>
 #include <stdlib.h>
@@ -18,15 +18,15 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
-class DurableFileTest : public testing::Test {
+class WriteFileTest : public testing::Test {
  protected:
-  DurableFileTest() {
-    std::string pattern = (fs::temp_directory_path() / "vfpass-durable-XXXXXX").string();
+  WriteFileTest() {
+    std::string pattern = (fs::temp_directory_path() / "vfpass-write-XXXXXX").string();
     folder = ::mkdtemp(pattern.data());
   }
-  ~DurableFileTest() override { fs::remove_all(folder); }
-  DurableFileTest(const DurableFileTest&) = delete;
-  DurableFileTest& operator=(const DurableFileTest&) = delete;
+  ~WriteFileTest() override { fs::remove_all(folder); }
+  WriteFileTest(const WriteFileTest&) = delete;
+  WriteFileTest& operator=(const WriteFileTest&) = delete;
 
   static std::string read(const fs::path& file) {
     std::ostringstream text;
@@ -65,14 +65,14 @@ std::string failureWithoutRoom(Write write) {
   return "";
 }
 
-TEST_F(DurableFileTest, CreatesTheFile) {
+TEST_F(WriteFileTest, CreatesTheFile) {
   createDurably(folder / "a.yaml", "one");
   EXPECT_EQ(read(folder / "a.yaml"), "one");
   EXPECT_EQ(files(), 1);
   EXPECT_EQ(fs::status(folder / "a.yaml").permissions(), fs::perms{0644});
 }
 
-TEST_F(DurableFileTest, DoesNotCreateOverAFileOrLink) {
+TEST_F(WriteFileTest, DoesNotCreateOverAFileOrLink) {
   std::ofstream(folder / "a.yaml") << "kept";
   fs::create_symlink("none", folder / "b.yaml");
   EXPECT_THROW(createDurably(folder / "a.yaml", "new"), Error);
@@ -82,7 +82,7 @@ TEST_F(DurableFileTest, DoesNotCreateOverAFileOrLink) {
   EXPECT_EQ(files(), 2) << "no draft is left";
 }
 
-TEST_F(DurableFileTest, ReplacesWithTheModeOfTheOriginal) {
+TEST_F(WriteFileTest, ReplacesWithTheModeOfTheOriginal) {
   std::ofstream(folder / "a.yaml") << "old";
   fs::permissions(folder / "a.yaml", fs::perms{0640});
   const auto original = statusOf(folder / "a.yaml");
@@ -92,7 +92,7 @@ TEST_F(DurableFileTest, ReplacesWithTheModeOfTheOriginal) {
   EXPECT_EQ(files(), 1);
 }
 
-TEST_F(DurableFileTest, ReplacesWithTheOwnerOfTheOriginal) {
+TEST_F(WriteFileTest, ReplacesWithTheOwnerOfTheOriginal) {
   constexpr unsigned otherUser = 54321;
   std::ofstream(folder / "a.yaml") << "old";
   if (::chown((folder / "a.yaml").c_str(), 0, otherUser) != 0) {
@@ -102,14 +102,14 @@ TEST_F(DurableFileTest, ReplacesWithTheOwnerOfTheOriginal) {
   EXPECT_EQ(statusOf(folder / "a.yaml").st_gid, otherUser);
 }
 
-TEST_F(DurableFileTest, LeavesNothingWithoutRoom) {
+TEST_F(WriteFileTest, LeavesNothingWithoutRoom) {
   const std::string text(1000, 'x');
   const auto failure = failureWithoutRoom([&] { createDurably(folder / "a.yaml", text); });
   EXPECT_THAT(failure, HasSubstr("a.yaml: File too large (EFBIG); make room in the file system"));
   EXPECT_EQ(files(), 0);
 }
 
-TEST_F(DurableFileTest, KeepsTheOriginalWithoutRoom) {
+TEST_F(WriteFileTest, KeepsTheOriginalWithoutRoom) {
   std::ofstream(folder / "a.yaml") << "old";
   const auto original = statusOf(folder / "a.yaml");
   const std::string text(1000, 'x');
@@ -118,7 +118,7 @@ TEST_F(DurableFileTest, KeepsTheOriginalWithoutRoom) {
   EXPECT_EQ(files(), 1);
 }
 
-TEST_F(DurableFileTest, NamesTheUserWhoMayWrite) {
+TEST_F(WriteFileTest, NamesTheUserWhoMayWrite) {
   if (::geteuid() == 0) {
     GTEST_SKIP() << "root may write everywhere";
   }
@@ -130,6 +130,32 @@ TEST_F(DurableFileTest, NamesTheUserWhoMayWrite) {
     EXPECT_THAT(error.remedy(), HasSubstr("run as root"));
   }
   fs::permissions(folder, fs::perms{0755});
+}
+
+TEST_F(WriteFileTest, OutputReplacesTheFile) {
+  writeOutputFile(folder / "page.html", "one");
+  writeOutputFile(folder / "page.html", "two");
+  EXPECT_EQ(read(folder / "page.html"), "two");
+  EXPECT_EQ(files(), 1);
+  EXPECT_EQ(fs::status(folder / "page.html").permissions(), fs::perms{0644});
+}
+
+TEST_F(WriteFileTest, OutputDoesNotFollowASymbolicLink) {
+  std::ofstream(folder / "precious") << "kept";
+  fs::create_symlink("precious", folder / "page.html");
+  writeOutputFile(folder / "page.html", "page");
+  EXPECT_EQ(read(folder / "precious"), "kept");
+  EXPECT_FALSE(fs::is_symlink(folder / "page.html"));
+}
+
+TEST_F(WriteFileTest, OutputToAMissingDirectoryIsAnError) {
+  EXPECT_THROW(writeOutputFile(folder / "none" / "page.html", "page"), Error);
+}
+
+TEST_F(WriteFileTest, OutputDoesNotReplaceADirectory) {
+  fs::create_directories(folder / "page.html" / "inner");
+  EXPECT_THROW(writeOutputFile(folder / "page.html", "page"), Error);
+  EXPECT_EQ(files(), 1) << "no draft is left";
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "vfpass/base/durable_file.hpp"
+#include "vfpass/base/write_file.hpp"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -34,9 +34,10 @@ std::string remedyForWrite(int error, const std::filesystem::path& folder) {
   }
 }
 
-[[noreturn]] void throwUnwritten(const std::filesystem::path& file, int error) {
+[[noreturn]] void throwUnwritten(const std::filesystem::path& file, int error,
+                                 const std::string& remedy) {
   throw Error("cannot write " + printable(file.string()) + ": " + errnoText(error),
-              remedyForWrite(error, file.parent_path()));
+              remedy.empty() ? remedyForWrite(error, file.parent_path()) : remedy);
 }
 
 bool writeCompletely(int descriptor, const std::string& content) {
@@ -47,7 +48,7 @@ bool writeCompletely(int descriptor, const std::string& content) {
     }
     done += count > 0 ? static_cast<std::size_t>(count) : 0;
   }
-  return ::fsync(descriptor) == 0;
+  return true;
 }
 
 // The file exists already with the whole content, and an error here would say that it does not.
@@ -58,22 +59,31 @@ void syncNames(const std::filesystem::path& folder) {
   }
 }
 
-// `prepare` sets mode and owner, `place` gives the draft its name; both return whether they could.
+/// How a file gets its content.
+struct Writing {
+  std::function<bool(int)> prepare;               ///< sets mode and owner; whether it could
+  std::function<bool(const std::string&)> place;  ///< gives the draft its name; whether it could
+  bool durable = true;                            ///< also after a power failure
+  std::string remedy = {};                        ///< empty: that of the error
+};
+
 void writeDraft(const std::filesystem::path& file, const std::string& content,
-                const std::function<bool(int)>& prepare,
-                const std::function<bool(const std::string&)>& place) {
+                const Writing& writing) {
   // A name that begins with a dot is no mapping, should a signal end the process here.
   std::string draft = file.parent_path() / ("." + file.filename().string() + ".XXXXXX");
   const FileDescriptor target(::mkostemp(draft.data(), O_CLOEXEC));
   if (!target) {
-    throwUnwritten(file, errno);
+    throwUnwritten(file, errno, writing.remedy);
   }
   ScopeGuard removeDraft([&] { ::unlink(draft.c_str()); });
-  if (!writeCompletely(target.get(), content) || !prepare(target.get()) || !place(draft)) {
-    throwUnwritten(file, errno);
+  if (!writeCompletely(target.get(), content) || (writing.durable && ::fsync(target.get()) != 0) ||
+      !writing.prepare(target.get()) || !writing.place(draft)) {
+    throwUnwritten(file, errno, writing.remedy);
   }
   removeDraft.disarm();
-  syncNames(file.parent_path());
+  if (writing.durable) {
+    syncNames(file.parent_path());
+  }
 }
 
 // Gives the draft a name that must be free; without RENAME_NOREPLACE, which NFS and OpenZFS before
@@ -89,33 +99,40 @@ bool placeNew(const std::string& draft, const std::filesystem::path& file) {
   return true;
 }
 
+bool makeReadable(int draft) { return ::fchmod(draft, 0644) == 0; }
+
 }  // namespace
 
 void createDurably(const std::filesystem::path& file, const std::string& content) {
-  writeDraft(
-      file, content, [](int draft) { return ::fchmod(draft, 0644) == 0; },
-      [&](const std::string& draft) {
-        if (placeNew(draft, file)) {
-          return true;
-        }
-        if (errno == EEXIST) {
-          throw Error(printable(file.string()) + " exists already", "rename or remove it",
-                      ExitCode::badInput);
-        }
-        return false;
-      });
+  writeDraft(file, content, {makeReadable, [&](const std::string& draft) {
+                               if (placeNew(draft, file)) {
+                                 return true;
+                               }
+                               if (errno == EEXIST) {
+                                 throw Error(printable(file.string()) + " exists already",
+                                             "rename or remove it", ExitCode::badInput);
+                               }
+                               return false;
+                             }});
 }
 
 void replaceDurably(const std::filesystem::path& file, const std::string& content,
                     const struct stat& original) {
-  writeDraft(
-      file, content,
-      [&](int draft) {
-        // chown(2) clears set-user-ID bits, so the mode comes second.
-        return ::fchown(draft, original.st_uid, original.st_gid) == 0 &&
-               ::fchmod(draft, original.st_mode & 07777U) == 0;
-      },
-      [&](const std::string& draft) { return ::rename(draft.c_str(), file.c_str()) == 0; });
+  const auto prepare = [&](int draft) {
+    // chown(2) clears set-user-ID bits, so the mode comes second.
+    return ::fchown(draft, original.st_uid, original.st_gid) == 0 &&
+           ::fchmod(draft, original.st_mode & 07777U) == 0;
+  };
+  writeDraft(file, content, {prepare, [&](const std::string& draft) {
+                               return ::rename(draft.c_str(), file.c_str()) == 0;
+                             }});
+}
+
+void writeOutputFile(const std::filesystem::path& file, const std::string& content) {
+  writeDraft(file, content,
+             {makeReadable,
+              [&](const std::string& draft) { return ::rename(draft.c_str(), file.c_str()) == 0; },
+              false, "specify a file in a directory that exists and has free space"});
 }
 
 }  // namespace vfpass

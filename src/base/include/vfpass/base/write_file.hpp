@@ -1,0 +1,27 @@
+#pragma once
+
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <string>
+
+namespace vfpass {
+
+// Each function writes a hidden file in the same directory and renames it, so that a reader sees
+// either the whole content or what was there before. Each throws Error.
+
+// Files that people keep, such as mappings: synced, so that this holds after a power failure, too.
+// The errors have a remedy for missing rights and a full disk.
+
+/// Creates the file, readable by everybody. Throws (bad input) if the name is taken.
+void createDurably(const std::filesystem::path& file, const std::string& content);
+
+/// Replaces the file by one with this content and the mode and owner in `original`.
+void replaceDurably(const std::filesystem::path& file, const std::string& content,
+                    const struct stat& original);
+
+/// Replaces the file by one with this content, readable by everybody. A symbolic link is replaced,
+/// not followed.
+void writeOutputFile(const std::filesystem::path& file, const std::string& content);
+
+}  // namespace vfpass
