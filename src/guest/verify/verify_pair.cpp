@@ -1,214 +1,20 @@
 #include "vfpass/verify/verify_pair.hpp"
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <utility>
 #include <vector>
 
-#include "after_run.hpp"
 #include "all_pairs.hpp"
-#include "choose_gpus.hpp"
 #include "data_path.hpp"
-#include "first_checks.hpp"
 #include "judge_bandwidth.hpp"
 #include "judge_gpu.hpp"
-#include "judge_guest.hpp"
 #include "judge_pair.hpp"
+#include "pair_party.hpp"
 #include "transfer_options.hpp"
 
 namespace vfpass::verify {
 namespace {
-
-std::optional<VfTraffic> notRead(const Lease& /*lease*/) { return std::nullopt; }
-
-/// One guest, and the state of its verification.
-class Party {
- public:
-  Party(const PairGuest& guest, std::string prefix, VerifyReport& report)
-      : guest_(guest),
-        prefix_(std::move(prefix)),
-        report_(report),
-        assigned_(assignGpus(guest.leases, guest.gpus)),
-        coverage_(guest.gpus) {}
-
-  /// False when the guest cannot be inspected; the report then has the failed check.
-  bool reach(const agent::ProbeFile& probe, const VerifyPlan& plan, const VerifyWatch& watch) {
-    try {
-      reachGuest(guest_.agent, probe, plan.folder, watch.pushed, layer_, reached_);
-      return true;
-    } catch (const Error& error) {
-      layer_.reportError(error);
-      return false;
-    }
-  }
-
-  /// This entry's end of the data path; nullopt when a check failed, which is in the report.
-  std::optional<PairEnd> endOf(const Lease& lease) {
-    const auto host = hostSideOf(lease);
-    const DeviceVerdict verdict =
-        judgeEntry(lease, reached_.view, host ? &*host : nullptr, guest_.gpus);
-    addAll(verdict.findings);
-    if (!verdict.port) {
-      skipGpus(lease, lease.entry + " failed before");
-      return std::nullopt;
-    }
-    used_.push_back({lease.entry, *verdict.port});
-    return PairEnd{guest_.agent,
-                   reached_.probe,
-                   lease,
-                   *verdict.port,
-                   host.value_or(HostSide{}),
-                   guest_.traffic ? guest_.traffic : notRead,
-                   guest_.machine,
-                   {},
-                   prefix_ + lease.entry,
-                   whyNoRdmaCm(reached_.view, *verdict.port)};
-  }
-
-  void reportUnobserved() {
-    if (!guest_.unobserved.empty()) {
-      add(seenByHost({"peer-host", "", Outcome::notObservable, "the VM's host can be asked",
-                      guest_.unobserved, guest_.unobservedRemedy}));
-    }
-  }
-
-  void judgeGpu(GpuTest test) {
-    const bool tests = testsGpus(test, guest_.gpus);
-    const auto findings =
-        tests ? judgeGpus(reached_.view, true, guest_.nvlink, guest_.leases, guest_.gpus)
-              : std::vector{gpusNotTested(test, reached_.view)};
-    gpuUsable_ = tests && isGpuUsable(findings);
-    addAll(findings);
-  }
-
-  /// The GPUs that this entry is tested with, with the checks of each. Empty: none can be used, and
-  /// the report has the reason, unless the VM has none.
-  std::vector<TestedGpu> gpusFor(const PairEnd& end) {
-    std::vector<TestedGpu> gpus;
-    if (!gpuUsable_) {
-      skipUnusableGpus(reached_.view, assigned_[end.lease.entry], coverage_);
-      return gpus;
-    }
-    gpus =
-        gpusOf(end.lease.entry, end.port.pci, reached_.view, assigned_[end.lease.entry], coverage_);
-    if (gpus.empty() && guest_.gpus.empty()) {
-      add(noGpuForCuda(end.lease.entry));
-    }
-    for (const TestedGpu& gpu : gpus) {
-      addAll(judgeGpuPlace(end.lease.entry, reached_.view, end.port.pci, gpu));
-    }
-    return gpus;
-  }
-
-  void skipGpus(const Lease& lease, const std::string& reason) {
-    for (const std::size_t each : assigned_[lease.entry]) {
-      coverage_.skipped(guest_.gpus[each].entry, reason);
-    }
-  }
-
-  void skipGpus(const std::vector<TestedGpu>& gpus, const std::string& reason) {
-    for (const TestedGpu& gpu : gpus) {
-      coverage_.skipped(gpu.entry, reason);
-    }
-  }
-
-  void record(const PairEnd& end, bool passed) {
-    coverage_.tested(*end.gpu, end.lease.entry, passed);
-  }
-
-  void reportSystem() {
-    addAll(judgeGuestSystem(reached_.view));
-    // Why a host that was not asked tells nothing is another finding.
-    if (!guest_.placement && guest_.host) {
-      add(placementNotReported());
-    }
-    if (const auto placement =
-            guest_.placement ? judgePlacement(*guest_.placement) : std::nullopt) {
-      add(*placement);
-    }
-  }
-
-  void reportAfterRun() {
-    readAfterRun();
-    addAll(judgeAfterRun(used_, reached_.view, after_));
-  }
-
-  /// Quotes the guest's kernel log: at its own findings, and at those of pairs with its name.
-  void quoteLog(const std::vector<std::size_t>& ofPairs) {
-    readAfterRun();
-    quoteLog(own_, "the guest's kernel log");
-    quoteLog(ofPairs, "kernel log of " + guest_.domainName);
-  }
-
-  /// Indices of this guest's findings in the report.
-  [[nodiscard]] const std::vector<std::size_t>& own() const { return own_; }
-
-  void reportCoverage(GpuTest test) {
-    if (testsGpus(test, guest_.gpus)) {
-      addAll(coverage_.findings());
-    }
-  }
-
-  void add(Finding finding) {
-    finding = withConfinement(std::move(finding), reached_.view.confinedAs);
-    finding.subject = prefix_ + finding.subject;
-    own_.push_back(report_.findings.size());
-    report_.findings.push_back(std::move(finding));
-  }
-  void addAll(const std::vector<Finding>& findings) {
-    for (const Finding& each : findings) {
-      add(each);
-    }
-  }
-
- private:
-  // Asked once; not without a probe.
-  void readAfterRun() {
-    if (!askedAfterRun_ && !reached_.probe.path.empty()) {
-      askedAfterRun_ = true;
-      after_ = readErrors(guest_.agent, reached_.probe);
-    }
-  }
-
-  void quoteLog(const std::vector<std::size_t>& which, const std::string& source) {
-    std::vector<Finding> findings;
-    for (const std::size_t each : which) {
-      findings.push_back(report_.findings[each]);
-    }
-    quoteKernelLog(findings, after_ ? after_->kernelLog : std::vector<std::string>{}, source);
-    for (std::size_t i = 0; i < which.size(); ++i) {
-      report_.findings[which[i]] = findings[i];
-    }
-  }
-
-  // nullopt: its host does not tell; if it failed to, the report says so.
-  std::optional<HostSide> hostSideOf(const Lease& lease) {
-    if (!guest_.host) {
-      return std::nullopt;
-    }
-    try {
-      return guest_.host(lease);
-    } catch (const Error& error) {
-      add(seenByHost({"device-host", lease.entry, Outcome::notObservable, "the host sees the VF",
-                      error.what(), error.remedy()}));
-      return std::nullopt;
-    }
-  }
-
-  const PairGuest& guest_;
-  std::string prefix_;
-  VerifyReport& report_;
-  std::map<std::string, std::vector<std::size_t>> assigned_;
-  GpuCoverage coverage_;
-  ReachedGuest reached_;
-  std::vector<UsedPort> used_;
-  std::optional<GuestView> after_;  ///< nullopt: not asked, or not reported
-  bool askedAfterRun_ = false;
-  std::vector<std::size_t> own_;
-  bool gpuUsable_ = false;
-  Layer layer_{[this](const Finding& finding) { add(finding); }};
-};
 
 // The PF's own switch passes packets between its VFs, so the data crosses the PF's PCI Express link
 // twice and its port never.
@@ -461,8 +267,8 @@ class PairVerification {
   const VerifyPlan& plan_;
   const VerifyWatch& watch_;
   VerifyReport report_;
-  Party initiator_;
-  Party target_;
+  PairParty initiator_;
+  PairParty target_;
   std::vector<LeasePair> pairs_;
   std::vector<WorkingPair> working_;
   std::size_t gpuWorksFor_ = 0;  ///< pairs
