@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -83,5 +84,19 @@ std::uint64_t leastTraffic(const std::vector<NcclRun>& runs, std::size_t local, 
 /// run. Only all-gather's is compared with a share of the limit.
 Finding judgeNcclBandwidth(const NcclOutcome& outcome, const std::optional<double>& minimumShare,
                            const std::vector<Figure>& lastRun, std::vector<Figure>& figures);
+
+/// What the connections of one member's log show.
+struct Transports {
+  std::set<std::string> used;        ///< entries of leased VFs with GPUDirect
+  std::set<std::string> withoutGpu;  ///< entries of leased VFs without GPUDirect
+  std::set<std::string> notLeased;   ///< RDMA devices
+  std::set<std::string> sockets;     ///< transports
+  std::set<std::string> impossible;  ///< between guests
+  std::set<std::string> unknown;     ///< plugins, and devices that the log does not name
+  std::set<std::string> inside;      ///< between GPUs of this guest
+};
+
+/// Of connections to other guests; if there is none, of those between this guest's GPUs.
+Transports transportsOf(const NcclOutcome& outcome, const NcclMember& member);
 
 }  // namespace vfpass::verify
