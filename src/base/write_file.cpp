@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <functional>
+#include <system_error>
 
 #include "vfpass/base/file_descriptor.hpp"
 #include "vfpass/base/scope_guard.hpp"
@@ -101,6 +102,44 @@ bool placeNew(const std::string& draft, const std::filesystem::path& file) {
 
 bool makeReadable(int draft) { return ::fchmod(draft, 0644) == 0; }
 
+constexpr const char* outputRemedy = "specify a file in a directory that exists and has free space";
+
+bool isInDevOrProc(const std::filesystem::path& file) {
+  std::error_code unknown;
+  const auto directory =
+      std::filesystem::canonical(std::filesystem::absolute(file).parent_path(), unknown);
+  return directory == "/dev" || directory.native().starts_with("/proc/");
+}
+
+// A rename would replace a device or pipe for everybody: /dev/null, /dev/stdout, `>(command)`. The
+// link of another user could lead to any device: it is replaced like a file.
+bool isStream(const std::filesystem::path& file) {
+  struct stat entry = {};
+  struct stat target = {};
+  if (::lstat(file.c_str(), &entry) != 0 || ::stat(file.c_str(), &target) != 0) {
+    return false;
+  }
+  const bool link = S_ISLNK(entry.st_mode);
+  if (link && S_ISREG(target.st_mode) && isInDevOrProc(file)) {
+    throw Error("cannot write " + printable(file.string()) + ": it leads to an open file",
+                "specify that file by its own name");
+  }
+  if (S_ISREG(target.st_mode) || (link && entry.st_uid != 0 && entry.st_uid != ::geteuid())) {
+    return false;
+  }
+  if (!S_ISCHR(target.st_mode) && !S_ISFIFO(target.st_mode)) {
+    throwUnwritten(file, S_ISDIR(target.st_mode) ? EISDIR : ENOTSUP, outputRemedy);
+  }
+  return true;
+}
+
+void writeInto(const std::filesystem::path& stream, const std::string& content) {
+  const FileDescriptor target(::open(stream.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY));
+  if (!target || !writeCompletely(target.get(), content)) {
+    throwUnwritten(stream, errno, outputRemedy);
+  }
+}
+
 }  // namespace
 
 void createDurably(const std::filesystem::path& file, const std::string& content) {
@@ -129,10 +168,14 @@ void replaceDurably(const std::filesystem::path& file, const std::string& conten
 }
 
 void writeOutputFile(const std::filesystem::path& file, const std::string& content) {
+  if (isStream(file)) {
+    writeInto(file, content);
+    return;
+  }
   writeDraft(file, content,
              {makeReadable,
               [&](const std::string& draft) { return ::rename(draft.c_str(), file.c_str()) == 0; },
-              false, "specify a file in a directory that exists and has free space"});
+              false, outputRemedy});
 }
 
 }  // namespace vfpass

@@ -1,14 +1,17 @@
 #include "vfpass/base/write_file.hpp"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <array>
 #include <csignal>
 #include <fstream>
 #include <sstream>
 
+#include "vfpass/base/file_descriptor.hpp"
 #include "vfpass/base/scope_guard.hpp"
 #include "vfpass/error.hpp"
 
@@ -156,6 +159,45 @@ TEST_F(WriteFileTest, OutputDoesNotReplaceADirectory) {
   fs::create_directories(folder / "page.html" / "inner");
   EXPECT_THROW(writeOutputFile(folder / "page.html", "page"), Error);
   EXPECT_EQ(files(), 1) << "no draft is left";
+}
+
+TEST_F(WriteFileTest, OutputReplacesNoLinkToADirectory) {
+  fs::create_directory(folder / "inner");
+  fs::create_symlink("inner", folder / "page.html");
+  EXPECT_THROW(writeOutputFile(folder / "page.html", "page"), Error);
+  EXPECT_TRUE(fs::is_symlink(folder / "page.html"));
+}
+
+TEST_F(WriteFileTest, OutputGoesIntoAPipe) {
+  const fs::path pipe = folder / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const FileDescriptor reader(::open(pipe.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  writeOutputFile(pipe, "page");
+  std::array<char, 8> text{};
+  ASSERT_EQ(::read(reader.get(), text.data(), text.size()), 4);
+  EXPECT_EQ(std::string(text.data()), "page");
+  EXPECT_TRUE(fs::is_fifo(pipe));
+}
+
+// As /dev/stdout leads to a terminal.
+TEST_F(WriteFileTest, OutputGoesIntoADeviceThatALinkLeadsTo) {
+  fs::create_symlink("/dev/null", folder / "page.html");
+  writeOutputFile(folder / "page.html", "page");
+  EXPECT_TRUE(fs::is_symlink(folder / "page.html"));
+  fs::create_symlink("/dev/full", folder / "full.html");
+  EXPECT_THROW(writeOutputFile(folder / "full.html", "page"), Error);
+}
+
+TEST_F(WriteFileTest, OutputRefusesAnOpenFileByItsDescriptor) {
+  std::ofstream(folder / "open") << "kept";
+  const FileDescriptor open(::open((folder / "open").c_str(), O_RDONLY | O_CLOEXEC));
+  try {
+    writeOutputFile("/proc/self/fd/" + std::to_string(open.get()), "page");
+    ADD_FAILURE() << "written";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("it leads to an open file"));
+  }
+  EXPECT_EQ(read(folder / "open"), "kept");
 }
 
 }  // namespace

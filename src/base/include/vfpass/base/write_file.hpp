@@ -21,7 +21,7 @@ void replaceDurably(const std::filesystem::path& file, const std::string& conten
                     const struct stat& original);
 
 /// Replaces the file by one with this content, readable by everybody. A symbolic link is replaced,
-/// not followed.
+/// not followed. A device or pipe, also /dev/stdout, is written to and stays.
 void writeOutputFile(const std::filesystem::path& file, const std::string& content);
 
 }  // namespace vfpass
