@@ -73,6 +73,7 @@ struct NetworkPool {
 struct Definitions {
   std::vector<DomainSummary> domains;
   std::vector<NetworkPool> pools;
+  std::vector<std::string> unknown;  ///< may name further devices: `domain train0`
 
   bool operator==(const Definitions&) const = default;
 };

@@ -282,6 +282,7 @@ plan::AttachInput attachInput(Session& session, const Subject& subject, const Do
   input.leases = withCurrentNames(leases, survey);
   input.domains = survey.summaries;
   input.pools = survey.pools;
+  input.unknown = survey.unknown;
   input.otherMappings = subject.otherMappings;
   // A captured tree has no boot ID; plans for it never run.
   input.bootId = session.options().sysroot == "/" ? session.kernel().bootId() : "";

@@ -1,5 +1,7 @@
 #include "survey_domains.hpp"
 
+#include <algorithm>
+
 #include "subject.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/domain_xml.hpp"
@@ -8,10 +10,18 @@
 namespace vfpass::commands {
 namespace {
 
+// Once, although the persistent and the live XML may both be unknown.
+void addUnknown(const std::string& name, DomainSurvey& survey) {
+  if (std::ranges::find(survey.unknown, name) == survey.unknown.end()) {
+    survey.unknown.push_back(name);
+  }
+}
+
 // Whoever may edit one domain must not be able to stop commands for the others.
 void addUnreadable(Session& session, const DomainDescription& domain, const Error& error,
                    DomainSurvey& survey) {
   survey.unreadable.push_back({domain.uuid, domain.name, error.what(), error.remedy()});
+  addUnknown("domain " + printable(domain.name), survey);
   session.warn("domain " + printable(domain.name) +
                ": its devices are unknown: " + withRemedy(error));
 }
@@ -23,6 +33,7 @@ std::optional<domain::ParsedDomain> parseQuietly(Session& session, const DomainD
     if (const std::string doubt = domain::doubtAboutArguments(xml); !doubt.empty()) {
       session.warn("domain " + printable(domain.name) +
                    ": cannot tell which host devices its <qemu:commandline> uses: " + doubt);
+      addUnknown("domain " + printable(domain.name), survey);
     }
     try {
       domain::requireKnownClaims(parsed);
@@ -83,6 +94,7 @@ void addPool(Session& session, const NetworkDescription& network, DomainSurvey& 
   } catch (const Error& error) {
     session.warn("network " + printable(network.name) +
                  ": its devices are unknown: " + withRemedy(error));
+    addUnknown("network " + printable(network.name), survey);
   }
 }
 
@@ -120,7 +132,9 @@ DomainSurvey surveyDomains(Session& session) {
   return surveyOf(session, domains, session.hypervisor().listNetworks());
 }
 
-Definitions definitionsOf(const DomainSurvey& survey) { return {survey.summaries, survey.pools}; }
+Definitions definitionsOf(const DomainSurvey& survey) {
+  return {survey.summaries, survey.pools, survey.unknown};
+}
 
 void warnOfKeptVfs(Session& session, const std::vector<Lease>& ended,
                    const std::vector<Lease>& before, const DomainSurvey& survey) {

@@ -31,6 +31,9 @@ struct DomainSurvey {
   /// unknown. Their leases and the kernel's holders still protect their devices.
   std::vector<UnreadableDomain> unreadable;
   std::vector<NetworkPool> pools;  ///< device pools of libvirt networks
+  /// Domains and networks that may use further devices, for people: those that are unreadable, and
+  /// domains whose arguments for QEMU cannot be read.
+  std::vector<std::string> unknown;
 
   /// By name or UUID; a name takes precedence. Null when it was not there at the time of the
   /// survey.

@@ -217,10 +217,13 @@ std::string nameDefinedUsers(const PhysicalFunction& pf, const std::vector<Devic
   std::vector<std::string> phrases;
   for (const VirtualFunction& vf : pf.vfs) {
     for (const DeviceUser& user : users) {
-      if (user.device == vf.address) {
-        phrases.push_back(vfName(vf) + " is named by " +
-                          (user.kind == DeviceUser::Kind::domain ? "domain " : "libvirt network ") +
-                          printable(user.name));
+      const bool ofPf = user.kind == DeviceUser::Kind::pfsNetwork;  // once, not for each VF
+      const std::string phrase =
+          (ofPf ? "the PF" : vfName(vf)) + " is named by " +
+          (user.kind == DeviceUser::Kind::domain ? "domain " : "libvirt network ") +
+          printable(user.name);
+      if (user.device == vf.address && std::ranges::find(phrases, phrase) == phrases.end()) {
+        phrases.push_back(phrase);
       }
     }
   }

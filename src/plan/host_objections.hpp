@@ -27,7 +27,7 @@ std::vector<Objection> checkChanges(const HostInput& input, const HostChanges& c
 std::string nameOf(const PhysicalFunction& pf);
 
 /// The users of VFs of this PF, the first few by name:
-/// `VF 3 (0000:3b:00.4) is named by domain hand0`.
+/// `VF 3 (0000:3b:00.4) is named by domain hand0`, `the PF is named by libvirt network pool`.
 std::string nameDefinedUsers(const PhysicalFunction& pf, const std::vector<DeviceUser>& users);
 
 }  // namespace vfpass::plan

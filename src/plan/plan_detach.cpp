@@ -49,12 +49,26 @@ std::vector<DeviceUser> usersByDefinition(const PhysicalFunction& pf,
   return definedUsers(pf, domains, definitions.pools, {});
 }
 
+// Empty: nothing keeps them.
+std::string reasonToKeepVfs(const PhysicalFunction& pf, const std::vector<Lease>& leases,
+                            const Definitions& definitions) {
+  if (const auto users = usersByDefinition(pf, leases, definitions); !users.empty()) {
+    return nameDefinedUsers(pf, users);
+  }
+  const auto& unknown = definitions.unknown;
+  return unknown.empty()
+             ? ""
+             : "the devices of " + unknown.front() +
+                   (unknown.size() == 1 ? ""
+                                        : " and " + std::to_string(unknown.size() - 1) + " more") +
+                   " are unknown";
+}
+
 }  // namespace
 
 std::optional<Step> removalOfVfs(const PhysicalFunction& pf, const std::vector<Lease>& leases,
                                  const OtherVfUsers& others) {
-  if (!isLastUse(pf, leases, others) ||
-      !usersByDefinition(pf, leases, others.definitions).empty()) {
+  if (!isLastUse(pf, leases, others) || !reasonToKeepVfs(pf, leases, others.definitions).empty()) {
     return std::nullopt;
   }
   return Step{
@@ -63,10 +77,9 @@ std::optional<Step> removalOfVfs(const PhysicalFunction& pf, const std::vector<L
 
 std::string noteOnKeptVfs(const PhysicalFunction& pf, const std::vector<Lease>& leases,
                           const OtherVfUsers& others) {
-  const auto users = isLastUse(pf, leases, others)
-                         ? usersByDefinition(pf, leases, others.definitions)
-                         : std::vector<DeviceUser>{};
-  return users.empty() ? "" : nameOf(pf) + " keeps its VFs: " + nameDefinedUsers(pf, users);
+  const std::string reason =
+      isLastUse(pf, leases, others) ? reasonToKeepVfs(pf, leases, others.definitions) : "";
+  return reason.empty() ? "" : nameOf(pf) + " keeps its VFs: " + reason;
 }
 
 namespace {

@@ -39,7 +39,7 @@ class UnusedVfsTest : public testing::Test {
   void nameInDefinition() {
     host.readDefinitions = [device = other.device] {
       const DomainSummary hand{{1}, "hand0", false, true, {{device, "", {}}}, {}, {}};
-      return Definitions{{hand}, {}};
+      return Definitions{{hand}, {}, {}};
     };
   }
 

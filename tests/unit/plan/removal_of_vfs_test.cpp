@@ -12,6 +12,7 @@ namespace vfpass::plan {
 namespace {
 
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
@@ -68,6 +69,24 @@ TEST_F(RemovalOfVfs, IsLeftOutForANetworkWithOneInItsPool) {
   definitions.pools.push_back({"pool", {vf(0)}, {}});
   EXPECT_FALSE(removes());
   EXPECT_THAT(restoration().notes, ElementsAre(HasSubstr("is named by libvirt network pool")));
+}
+
+TEST_F(RemovalOfVfs, IsLeftOutForANetworkOfTheWholePf) {
+  definitions.pools.push_back({"pool", {}, {"ens1f0np0"}});
+  EXPECT_FALSE(removes());
+  EXPECT_THAT(restoration().notes,
+              ElementsAre(EndsWith("keeps its VFs: the PF is named by libvirt network pool")));
+}
+
+// XML that cannot be read may name any VF.
+TEST_F(RemovalOfVfs, IsLeftOutIfTheDevicesOfADomainAreUnknown) {
+  definitions.unknown = {"domain large"};
+  EXPECT_FALSE(removes());
+  EXPECT_THAT(restoration().notes,
+              ElementsAre(EndsWith("keeps its VFs: the devices of domain large are unknown")));
+  definitions.unknown.insert(definitions.unknown.end(), {"domain larger", "network pool"});
+  EXPECT_THAT(restoration().notes,
+              ElementsAre(EndsWith("the devices of domain large and 2 more are unknown")));
 }
 
 // Somebody has added a <hostdev> by hand for the VF that the domain has leased.

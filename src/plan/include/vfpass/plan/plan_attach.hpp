@@ -51,6 +51,7 @@ struct AttachInput {
   std::string manager = {};            ///< another program that manages this domain; empty: none
   bool transient = false;              ///< the domain has no persistent configuration
   std::vector<NetworkPool> pools;      ///< of all libvirt networks, also of inactive ones
+  std::vector<std::string> unknown;    ///< Definitions::unknown
   std::vector<Mapping> otherMappings;  ///< their addresses are reserved
   /// Free guest addresses, best first; of a running domain all that exist. Too few are a problem
   /// only in a running domain.

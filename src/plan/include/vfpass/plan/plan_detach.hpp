@@ -36,12 +36,12 @@ Restoration planRestore(const std::vector<Lease>& leases, const std::vector<Leas
 
 /// The removal of a PF's VFs when `leases`, all of this PF and of one domain, end. nullopt if
 /// vfpass has not created the VFs, another lease of the PF remains, another VF is in use, or a
-/// definition names one.
+/// definition names one, or may do so.
 std::optional<Step> removalOfVfs(const PhysicalFunction& pf, const std::vector<Lease>& leases,
                                  const OtherVfUsers& others);
 
-/// The reason why the VFs stay, in one line, if it is nothing but definitions that name them; empty
-/// otherwise. `leases` as above.
+/// The reason why the VFs stay, in one line, if it is nothing but definitions that name them or may
+/// do so; empty otherwise. `leases` as above.
 std::string noteOnKeptVfs(const PhysicalFunction& pf, const std::vector<Lease>& leases,
                           const OtherVfUsers& others);
 
