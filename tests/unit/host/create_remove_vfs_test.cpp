@@ -16,14 +16,14 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr std::chrono::milliseconds deadline{50};
+constexpr std::chrono::milliseconds vfCountDeadline{50};
 
 class VfCountTest : public testing::Test {
  protected:
   VfCountTest() : root_(tree_.path()), kernel_(tree_) { tree_.pf(6); }
 
   void create(unsigned count, bool probe = false) {
-    createVfs(root_, kernel_, {pf_, count, probe}, deadline, deadline);
+    createVfs(root_, kernel_, {pf_, count, probe}, vfCountDeadline, vfCountDeadline);
   }
   std::string failure(const std::function<void()>& change) {
     try {
@@ -36,8 +36,8 @@ class VfCountTest : public testing::Test {
     return "no error";
   }
   void remove(RemoveScope scope = RemoveScope::present) {
-    removeVfs(root_, kernel_, readPhysicalFunctions(root_, {pf_}, deadline).at(0), holders_, scope,
-              deadline);
+    removeVfs(root_, kernel_, readPhysicalFunctions(root_, {pf_}, vfCountDeadline).at(0), holders_,
+              scope, vfCountDeadline);
   }
   std::size_t count() { return readVfLinks(root_, pf_).size(); }
   std::string autoprobe() {
@@ -55,13 +55,13 @@ class VfCountTest : public testing::Test {
 
 TEST_F(VfCountTest, InverseOfRemovalKeepsExistingVfs) {
   create(4, true);
-  createVfs(root_, kernel_, {pf_, 4, false, true}, deadline, deadline);
+  createVfs(root_, kernel_, {pf_, 4, false, true}, vfCountDeadline, vfCountDeadline);
   EXPECT_EQ(count(), 4U);
   EXPECT_EQ(autoprobe(), "1");
 }
 
 TEST_F(VfCountTest, InverseOfRemovalRestoresAutoprobe) {
-  createVfs(root_, kernel_, {pf_, 4, true, false}, deadline, deadline);
+  createVfs(root_, kernel_, {pf_, 4, true, false}, vfCountDeadline, vfCountDeadline);
   EXPECT_EQ(count(), 4U);
   EXPECT_EQ(autoprobe(), "0");
 }
@@ -278,9 +278,10 @@ TEST_F(VfCountTest, SaysThatSomethingIsLeftOfACreation) {
 // mlx5 itself waits 120 s for pages of the firmware when VFs are removed.
 TEST_F(VfCountTest, RemovalHasItsOwnDeadline) {
   kernel_.appearing = 2;
-  EXPECT_THROW(createVfs(root_, kernel_, {pf_, 4, true}, deadline, 2 * deadline), Error);
-  EXPECT_EQ(kernel_.deadlinesOf["sriov_numvfs=4"], deadline);
-  EXPECT_EQ(kernel_.deadlinesOf["sriov_numvfs=0"], 2 * deadline);
+  EXPECT_THROW(createVfs(root_, kernel_, {pf_, 4, true}, vfCountDeadline, 2 * vfCountDeadline),
+               Error);
+  EXPECT_EQ(kernel_.deadlinesOf["sriov_numvfs=4"], vfCountDeadline);
+  EXPECT_EQ(kernel_.deadlinesOf["sriov_numvfs=0"], 2 * vfCountDeadline);
   EXPECT_GT(Deadlines().removeVfs, std::chrono::seconds(120));
 }
 

@@ -6,26 +6,19 @@
 
 #include <cstring>
 
+#include "link_messages.hpp"
+
 namespace vfpass::host {
 namespace {
 
-template <typename Value>
-std::string bytesOf(const Value& value) {
-  return {reinterpret_cast<const char*>(&value), sizeof value};
-}
-
-std::string attribute(std::uint16_t type, const std::string& payload) {
-  std::string bytes =
-      bytesOf(static_cast<std::uint16_t>(payload.size() + NLA_HDRLEN)) + bytesOf(type) + payload;
-  bytes.resize((bytes.size() + 3) / 4 * 4);
-  return bytes;
-}
+using messages::attribute;
+using messages::bytes;
 
 std::string pfc(std::uint8_t priorities) {
   ieee_pfc settings{};
   settings.pfc_cap = 8;
   settings.pfc_en = priorities;
-  return attribute(DCB_ATTR_IEEE_PFC, bytesOf(settings));
+  return attribute(DCB_ATTR_IEEE_PFC, bytes(settings));
 }
 
 std::string apps(std::uint8_t selector) {
@@ -33,7 +26,7 @@ std::string apps(std::uint8_t selector) {
   app.selector = selector;
   app.priority = 3;
   app.protocol = 26;
-  return attribute(DCB_ATTR_IEEE_APP_TABLE, attribute(DCB_ATTR_IEEE_APP, bytesOf(app)));
+  return attribute(DCB_ATTR_IEEE_APP_TABLE, attribute(DCB_ATTR_IEEE_APP, bytes(app)));
 }
 
 std::string reply(const std::string& ieee, const std::string& netdev = "ens1",
@@ -41,11 +34,8 @@ std::string reply(const std::string& ieee, const std::string& netdev = "ens1",
   dcbmsg head{};
   head.cmd = DCB_CMD_IEEE_GET;
   const std::string payload =
-      bytesOf(head) + attribute(DCB_ATTR_IFNAME, netdev + '\0') + attribute(DCB_ATTR_IEEE, ieee);
-  nlmsghdr header{};
-  header.nlmsg_len = static_cast<std::uint32_t>(sizeof header + payload.size());
-  header.nlmsg_type = type;
-  return bytesOf(header) + payload;
+      bytes(head) + attribute(DCB_ATTR_IFNAME, netdev + '\0') + attribute(DCB_ATTR_IEEE, ieee);
+  return messages::message(type, payload);
 }
 
 TEST(Dcb, ReadsPausedPrioritiesAndDscpTrust) {

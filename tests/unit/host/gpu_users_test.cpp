@@ -17,9 +17,9 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::SizeIs;
 
-const std::string id = "0123456789ab" + std::string(52, 'c');
-constexpr PciAddress first{0, 1, 0, 0};
-constexpr PciAddress second{0, 2, 0, 0};
+const std::string containerId = "0123456789ab" + std::string(52, 'c');
+constexpr PciAddress firstGpu{0, 1, 0, 0};
+constexpr PciAddress secondGpu{0, 2, 0, 0};
 
 class GpuUsersTest : public testing::Test {
  protected:
@@ -31,7 +31,7 @@ class GpuUsersTest : public testing::Test {
     tree_.file("proc/driver/nvidia/gpus/" + toString(gpu) + "/information",
                "Model: \t\t H200\nDevice Minor: \t " + std::to_string(number) + "\n");
   }
-  GpuUsers users() { return surveyGpus(Root(tree_.path()), {first, second}).users[first]; }
+  GpuUsers users() { return surveyGpus(Root(tree_.path()), {firstGpu, secondGpu}).users[firstGpu]; }
 
   ProcessTree tree_;
 };
@@ -62,14 +62,14 @@ TEST_F(GpuUsersTest, SuggestsCommandsToStopServicesAndDisplays) {
 }
 
 TEST_F(GpuUsersTest, SuggestsWaitingForJobs) {
-  numbered(first, 0);
+  numbered(firstGpu, 0);
   opens("90", "python3", "/dev/nvidia0");
   EXPECT_THAT(users().names, ElementsAre("python3 (pid 90)"));
   EXPECT_THAT(users().remedies, ElementsAre("wait until it ends, then try again"));
 }
 
 TEST_F(GpuUsersTest, NamesServiceAndVmToStop) {
-  numbered(first, 0);
+  numbered(firstGpu, 0);
   opens("90", "ollama", "/dev/nvidia0");
   tree_.file("proc/90/cgroup", "0::/system.slice/ollama.service/runner\n");
   EXPECT_THAT(users().names, ElementsAre("ollama (pid 90) of ollama.service"));
@@ -82,16 +82,16 @@ TEST_F(GpuUsersTest, NamesServiceAndVmToStop) {
 }
 
 TEST_F(GpuUsersTest, StopsNoServiceOfUserSession) {
-  numbered(first, 0);
+  numbered(firstGpu, 0);
   opens("90", "python3", "/dev/nvidia0");
   tree_.file("proc/90/cgroup", "0::/user.slice/user-0.slice/user@0.service/app.slice/x.service\n");
   EXPECT_THAT(users().remedies, ElementsAre("wait until it ends, then try again"));
 }
 
 TEST_F(GpuUsersTest, NamesContainerAndRuntime) {
-  numbered(first, 0);
+  numbered(firstGpu, 0);
   opens("90", "python3", "/dev/nvidia0");
-  tree_.file("proc/90/cgroup", "0::/system.slice/docker-" + id + ".scope\n");
+  tree_.file("proc/90/cgroup", "0::/system.slice/docker-" + containerId + ".scope\n");
   EXPECT_THAT(users().names, ElementsAre("python3 (pid 90) in docker container 0123456789ab"));
   EXPECT_THAT(users().remedies,
               ElementsAre("wait until its work ends, then stop the docker container 0123456789ab "
@@ -102,27 +102,27 @@ TEST_F(GpuUsersTest, NamesContainerAndRuntime) {
 }
 
 TEST_F(GpuUsersTest, CountsProcessOncePerGpu) {
-  numbered(first, 0);
-  numbered(second, 1);
+  numbered(firstGpu, 0);
+  numbered(secondGpu, 1);
   opens("90", "python3", "/dev/nvidia0");
   tree_.open("90", "4", "/dev/nvidia0");
   opens("91", "train", "/dev/nvidia1");
   opens("92", "nvidia-smi", "/dev/nvidiactl");
-  const auto survey = surveyGpus(Root(tree_.path()), {first, second});
+  const auto survey = surveyGpus(Root(tree_.path()), {firstGpu, secondGpu});
   EXPECT_EQ(survey.blindSpot, "");
-  EXPECT_THAT(survey.users.at(first).names, SizeIs(1));
-  EXPECT_THAT(survey.users.at(second).names, ElementsAre("train (pid 91)"));
+  EXPECT_THAT(survey.users.at(firstGpu).names, SizeIs(1));
+  EXPECT_THAT(survey.users.at(secondGpu).names, ElementsAre("train (pid 91)"));
 }
 
 TEST_F(GpuUsersTest, AssignsUnknownNumbersToUnnumberedGpus) {
-  numbered(second, 1);
+  numbered(secondGpu, 1);
   opens("90", "python3", "/dev/nvidia0");
   opens("91", "python3", "/dev/nvidia1");
   EXPECT_THAT(users().names, ElementsAre("python3 (pid 90)"));
 }
 
 TEST_F(GpuUsersTest, MakesNamesPrintable) {
-  numbered(first, 0);
+  numbered(firstGpu, 0);
   opens("90", "a\x1b[2J", "/dev/nvidia0");
   ASSERT_THAT(users().names, SizeIs(1));
   EXPECT_THAT(users().names[0], Not(HasSubstr("\x1b")));
@@ -130,7 +130,7 @@ TEST_F(GpuUsersTest, MakesNamesPrintable) {
 
 TEST_F(GpuUsersTest, ReportsHiddenProcesses) {
   tree_.remove("proc/1");
-  EXPECT_THAT(surveyGpus(Root(tree_.path()), {first}).blindSpot, HasSubstr("other users"));
+  EXPECT_THAT(surveyGpus(Root(tree_.path()), {firstGpu}).blindSpot, HasSubstr("other users"));
 }
 
 TEST_F(GpuUsersTest, ReportsHoldersOfGpusAndNvSwitchesAsKindGpu) {
@@ -158,13 +158,14 @@ TEST_F(GpuUsersTest, ReportsHoldersOfGpusAndNvSwitchesAsKindGpu) {
 
 TEST(ContainerTest, IdentifiesRuntimesByControlGroup) {
   const std::pair<std::string, Container> groups[] = {
-      {"0::/system.slice/docker-" + id + ".scope", {"docker", "0123456789ab"}},
-      {"12:devices:/docker/" + id, {"docker", "0123456789ab"}},
-      {"0::/machine.slice/libpod-" + id + ".scope/container", {"podman", "0123456789ab"}},
-      {"0::/kubepods.slice/kubepods-pod1.slice/cri-containerd-" + id + ".scope",
+      {"0::/system.slice/docker-" + containerId + ".scope", {"docker", "0123456789ab"}},
+      {"12:devices:/docker/" + containerId, {"docker", "0123456789ab"}},
+      {"0::/machine.slice/libpod-" + containerId + ".scope/container", {"podman", "0123456789ab"}},
+      {"0::/kubepods.slice/kubepods-pod1.slice/cri-containerd-" + containerId + ".scope",
        {"containerd", "0123456789ab"}},
-      {"0::/kubepods.slice/kubepods-pod1.slice/crio-" + id + ".scope", {"CRI-O", "0123456789ab"}},
-      {"4:memory:/kubepods/besteffort/pod7f/" + id, {"containerd", "0123456789ab"}},
+      {"0::/kubepods.slice/kubepods-pod1.slice/crio-" + containerId + ".scope",
+       {"CRI-O", "0123456789ab"}},
+      {"4:memory:/kubepods/besteffort/pod7f/" + containerId, {"containerd", "0123456789ab"}},
       {"0::/lxc.payload.web/init.scope", {"LXC", "web"}},
       {"1:name=systemd:/\n0::/lxc/web", {"LXC", "web"}}};
   for (const auto& [text, container] : groups) {
@@ -184,7 +185,7 @@ TEST(ContainerTest, IgnoresOtherControlGroups) {
                                  "0::/machine.slice/machine-qemu\\x2d1\\x2dtrain0.scope"}) {
     EXPECT_EQ(containerIn(text), std::nullopt) << text;
   }
-  EXPECT_EQ(containerIn("0::/machine.slice/libpod-conmon-" + id + ".scope"), std::nullopt);
+  EXPECT_EQ(containerIn("0::/machine.slice/libpod-conmon-" + containerId + ".scope"), std::nullopt);
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr PciAddress vf{0, 1, 0, 1};
+constexpr PciAddress vfAddress{0, 1, 0, 1};
 
 TEST(Guarded, ReturnsOutputOfChild) {
   const std::string words(200000, 'w');  // more than a pipe holds
@@ -115,14 +115,14 @@ TEST(GuardedWriter, WritesFile) {
   const hosts::SysfsTree tree;
   tree.file("sys/value", "");
   const Root root(tree.path());
-  GuardedWriter(root).write("sys/value", "vfio-pci\n", vf, milliseconds(5000));
+  GuardedWriter(root).write("sys/value", "vfio-pci\n", vfAddress, milliseconds(5000));
   EXPECT_EQ(tree.content("sys/value"), "vfio-pci\n");
 }
 
 TEST(GuardedWriter, ReportsErrno) {
   const Root root;
   try {
-    GuardedWriter(root).write("dev/full", "0\n", vf, milliseconds(5000));
+    GuardedWriter(root).write("dev/full", "0\n", vfAddress, milliseconds(5000));
     FAIL();
   } catch (const WriteError& error) {
     EXPECT_EQ(error.number(), ENOSPC);
@@ -131,7 +131,8 @@ TEST(GuardedWriter, ReportsErrno) {
         << message;
     EXPECT_NE(message.find("ENOSPC"), std::string::npos) << message;
   }
-  EXPECT_THROW(GuardedWriter(root).write("sys/nowhere", "0", vf, milliseconds(5000)), WriteError);
+  EXPECT_THROW(GuardedWriter(root).write("sys/nowhere", "0", vfAddress, milliseconds(5000)),
+               WriteError);
 }
 
 TEST(GuardedWriter, NamesDeviceAndFileOnTimeout) {
@@ -144,7 +145,7 @@ TEST(GuardedWriter, NamesDeviceAndFileOnTimeout) {
   }
   const Root root(tree.path());
   try {
-    GuardedWriter(root).write("unbind", "0000:01:00.1", vf, milliseconds(50));
+    GuardedWriter(root).write("unbind", "0000:01:00.1", vfAddress, milliseconds(50));
     FAIL();
   } catch (const TimeoutError& error) {
     EXPECT_STREQ(error.what(),
@@ -164,9 +165,9 @@ TEST(GuardedWriter, ContinuesAfterHangingWrite) {
   }
   const Root root(tree.path());
   GuardedWriter writer(root);
-  EXPECT_THROW(writer.write("unbind", "0000:01:00.1", vf, milliseconds(50)), TimeoutError);
-  writer.write("value", "one\n", vf, milliseconds(5000));
-  EXPECT_EQ(writer.read("value", vf, milliseconds(5000)), "one\n");
+  EXPECT_THROW(writer.write("unbind", "0000:01:00.1", vfAddress, milliseconds(50)), TimeoutError);
+  writer.write("value", "one\n", vfAddress, milliseconds(5000));
+  EXPECT_EQ(writer.read("value", vfAddress, milliseconds(5000)), "one\n");
 }
 
 // A file whose write never returns: a full pipe.
@@ -263,7 +264,7 @@ TEST(CallMark, IsRecognizedByOwnerOfFileAndNotByName) {
   if (::geteuid() != 0) {
     GTEST_SKIP() << "only root can act as other users";
   }
-  const std::string name = taskName(vf);
+  const std::string name = taskName(vfAddress);
   const auto isMarked = [&](void (*mark)(const char*)) {
     std::array<int, 2> started{};
     std::array<int, 2> ended{};
@@ -297,9 +298,9 @@ TEST(GuardedWriter, ReadsFile) {
   tree.file("empty", "");
   const Root root(tree.path());
   GuardedWriter writer(root);
-  EXPECT_EQ(writer.read("driver_override", vf, milliseconds(5000)), "vfio-pci\n");
-  EXPECT_EQ(writer.read("empty", vf, milliseconds(5000)), "");
-  EXPECT_THROW(writer.read("nowhere", vf, milliseconds(5000)), Error);
+  EXPECT_EQ(writer.read("driver_override", vfAddress, milliseconds(5000)), "vfio-pci\n");
+  EXPECT_EQ(writer.read("empty", vfAddress, milliseconds(5000)), "");
+  EXPECT_THROW(writer.read("nowhere", vfAddress, milliseconds(5000)), Error);
 }
 
 std::string firstLine(const std::filesystem::path& file) {

@@ -29,6 +29,8 @@ inline std::string attribute(int type, const std::string& payload) {
   result.resize((result.size() + 3) / 4 * 4);
   return result;
 }
+/// A value that is in no attribute, or is the whole of one.
+inline std::string number(std::uint32_t value) { return bytes(value); }
 inline std::string number(int type, int value) { return attribute(type, bytes(value)); }
 inline std::string text(int type, const std::string& value) {
   return attribute(type, {value.c_str(), value.size() + 1});

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 #include <linux/devlink.h>
 #include <linux/genetlink.h>
-#include <linux/if.h>
 #include <linux/rtnetlink.h>
+#include <net/if.h>
 #include <sched.h>
 #include <unistd.h>
 
@@ -13,6 +13,7 @@
 #include <functional>
 #include <iostream>
 
+#include "link_messages.hpp"
 #include "vfpass/error.hpp"
 
 namespace vfpass::host {
@@ -20,51 +21,27 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint16_t family = 0x19;
-constexpr PciAddress pf{0, 0x3b, 0, 0};
+constexpr std::uint16_t devlinkFamily = 0x19;
+constexpr PciAddress devlinkPf{0, 0x3b, 0, 0};
 
-template <typename Value>
-void append(std::string& bytes, const Value& value) {
-  bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
-}
+using messages::attribute;
+using messages::bytes;
+using messages::message;
+using messages::number;
 
-void appendAttribute(std::string& bytes, std::uint16_t type, const std::string& payload) {
-  append(bytes, static_cast<std::uint16_t>(payload.size() + NLA_HDRLEN));
-  append(bytes, type);
-  bytes += payload;
-  bytes.resize((bytes.size() + 3) / 4 * 4);
-}
-
-std::string message(std::uint16_t type, const std::string& payload) {
-  nlmsghdr header{};
-  header.nlmsg_len = static_cast<std::uint32_t>(sizeof header + payload.size());
-  header.nlmsg_type = type;
-  std::string bytes;
-  append(bytes, header);
-  return bytes + payload;
-}
-
-std::string number(std::uint32_t value) { return {reinterpret_cast<const char*>(&value), 4}; }
-std::string shortNumber(std::uint16_t value) { return {reinterpret_cast<const char*>(&value), 2}; }
+std::string shortNumber(std::uint16_t value) { return bytes(value); }
 
 std::string linkReply(int index, unsigned flags, std::uint32_t mtu) {
-  ifinfomsg interface {};
-  interface.ifi_index = index;
-  interface.ifi_flags = flags;
-  std::string payload;
-  append(payload, interface);
-  appendAttribute(payload, IFLA_IFNAME, std::string("ens1\0", 5));
-  appendAttribute(payload, IFLA_MTU, number(mtu));
-  return message(RTM_NEWLINK, payload);
+  return messages::link(index, flags,
+                        {messages::text(IFLA_IFNAME, "ens1"), attribute(IFLA_MTU, number(mtu))});
 }
 
 std::string eswitchReply(const std::string& device, const std::string& mode) {
-  std::string payload;
-  append(payload, genlmsghdr{DEVLINK_CMD_ESWITCH_GET, DEVLINK_GENL_VERSION, 0});
-  appendAttribute(payload, DEVLINK_ATTR_BUS_NAME, std::string("pci\0", 4));
-  appendAttribute(payload, DEVLINK_ATTR_DEV_NAME, device + '\0');
-  appendAttribute(payload, DEVLINK_ATTR_ESWITCH_MODE, mode);
-  return message(family, payload);
+  return message(devlinkFamily,
+                 bytes(genlmsghdr{DEVLINK_CMD_ESWITCH_GET, DEVLINK_GENL_VERSION, 0}) +
+                     messages::text(DEVLINK_ATTR_BUS_NAME, "pci") +
+                     messages::text(DEVLINK_ATTR_DEV_NAME, device) +
+                     attribute(DEVLINK_ATTR_ESWITCH_MODE, mode));
 }
 
 TEST(LinkSettingsReply, ReadsMtuAndUpFlag) {
@@ -85,13 +62,9 @@ TEST(LinkSettingsReply, RejectsTruncatedMessages) {
 }
 
 TEST(LinkSettingsReply, RejectsMissingOrShortMtu) {
-  std::string payload;
-  ifinfomsg interface {};
-  interface.ifi_index = 3;
-  append(payload, interface);
-  EXPECT_FALSE(parseLinkSettings(message(RTM_NEWLINK, payload), 3));
-  appendAttribute(payload, IFLA_MTU, shortNumber(1500));
-  EXPECT_FALSE(parseLinkSettings(message(RTM_NEWLINK, payload), 3));
+  EXPECT_FALSE(parseLinkSettings(messages::link(3, 0, {}), 3));
+  EXPECT_FALSE(
+      parseLinkSettings(messages::link(3, 0, {attribute(IFLA_MTU, shortNumber(1500))}), 3));
 }
 
 TEST(LinkChange, ChangesOnlyUpFlag) {
@@ -107,12 +80,10 @@ TEST(LinkChange, ChangesOnlyUpFlag) {
 }
 
 TEST(Devlink, ReadsFamilyFromMatchingMessageOnly) {
-  std::string payload;
-  append(payload, genlmsghdr{CTRL_CMD_NEWFAMILY, 2, 0});
-  appendAttribute(payload, CTRL_ATTR_FAMILY_NAME, std::string("devlink\0", 8));
-  std::string other = payload;
-  appendAttribute(payload, CTRL_ATTR_FAMILY_ID, shortNumber(family));
-  EXPECT_EQ(parseFamily(message(GENL_ID_CTRL, payload)), family);
+  const std::string other = bytes(genlmsghdr{CTRL_CMD_NEWFAMILY, 2, 0}) +
+                            messages::text(CTRL_ATTR_FAMILY_NAME, "devlink");
+  const std::string payload = other + attribute(CTRL_ATTR_FAMILY_ID, shortNumber(devlinkFamily));
+  EXPECT_EQ(parseFamily(message(GENL_ID_CTRL, payload)), devlinkFamily);
   EXPECT_FALSE(parseFamily(message(GENL_ID_CTRL + 1, payload)));
   EXPECT_FALSE(parseFamily(message(GENL_ID_CTRL, other)));
   EXPECT_FALSE(parseFamily(message(NLMSG_ERROR, number(static_cast<std::uint32_t>(-ENOENT)))));
@@ -120,20 +91,23 @@ TEST(Devlink, ReadsFamilyFromMatchingMessageOnly) {
 }
 
 TEST(Devlink, ReadsEswitchModeOfMatchingDeviceOnly) {
-  const auto parsed = [](const std::string& bytes) { return parseEswitchReply(bytes, family, pf); };
+  const auto parsed = [](const std::string& bytes) {
+    return parseEswitchReply(bytes, devlinkFamily, devlinkPf);
+  };
   EXPECT_EQ(parsed(eswitchReply("0000:3b:00.0", shortNumber(0))), EswitchMode::legacy);
   EXPECT_EQ(parsed(eswitchReply("0000:3b:00.0", shortNumber(1))), EswitchMode::switchdev);
   EXPECT_FALSE(parsed(eswitchReply("0000:3b:00.1", shortNumber(1))));
   EXPECT_FALSE(parsed(eswitchReply("0000:3b:00.0x", shortNumber(1))));
   EXPECT_FALSE(parsed(eswitchReply("0000:3b:00.0", shortNumber(7)))) << "an unknown mode";
   EXPECT_FALSE(parsed(eswitchReply("0000:3b:00.0", "x"))) << "too short";
-  EXPECT_FALSE(parseEswitchReply(eswitchReply("0000:3b:00.0", shortNumber(1)), family + 1, pf));
+  EXPECT_FALSE(parseEswitchReply(eswitchReply("0000:3b:00.0", shortNumber(1)), devlinkFamily + 1,
+                                 devlinkPf));
 }
 
 TEST(Devlink, RejectsTruncatedMessages) {
   const std::string whole = eswitchReply("0000:3b:00.0", shortNumber(1));
   for (std::size_t length = 0; length + 4 < whole.size(); ++length) {
-    EXPECT_FALSE(parseEswitchReply(whole.substr(0, length), family, pf)) << length;
+    EXPECT_FALSE(parseEswitchReply(whole.substr(0, length), devlinkFamily, devlinkPf)) << length;
   }
 }
 

@@ -15,7 +15,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-constexpr PciAddress vf{0, 1, 0, 1};
+constexpr PciAddress leasedVf{0, 1, 0, 1};
 
 Link vfLink(const std::string& name = "eth1", int index = 7) {
   Link link;
@@ -36,7 +36,7 @@ Link above(int lower, const std::string& kind, const std::string& name) {
 class NetdevHoldersTest : public testing::Test {
  protected:
   NetdevHoldersTest() {
-    function_.address = vf;
+    function_.address = leasedVf;
     function_.driver = "mlx5_core";
     function_.isNetwork = true;
     survey_.namespaces.resize(2);
@@ -51,7 +51,7 @@ class NetdevHoldersTest : public testing::Test {
     std::vector<std::string> texts;
     for (const Holder& holder : netdevHolders(function_, survey_)) {
       EXPECT_EQ(holder.kind, HolderKind::netdev);
-      EXPECT_EQ(holder.device, vf);
+      EXPECT_EQ(holder.device, leasedVf);
       EXPECT_NE(holder.remedy, "");
       texts.push_back(holder.description);
     }
@@ -67,7 +67,7 @@ class NetdevHoldersTest : public testing::Test {
 };
 
 TEST_F(NetdevHoldersTest, IgnoresIdleNetdev) {
-  ours().links = {{vfLink(), vf}};
+  ours().links = {{vfLink(), leasedVf}};
   EXPECT_THAT(descriptions(), IsEmpty());
   EXPECT_EQ(unknown(), "");
 }
@@ -83,7 +83,7 @@ TEST_F(NetdevHoldersTest, IgnoresNetdevsOfOtherFunctions) {
 TEST_F(NetdevHoldersTest, ReportsNetdevThatIsUp) {
   Link link = vfLink();
   link.up = true;
-  ours().links = {{link, vf}};
+  ours().links = {{link, leasedVf}};
   EXPECT_THAT(descriptions(), ElementsAre("its netdev eth1 is up"));
 }
 
@@ -92,14 +92,14 @@ TEST_F(NetdevHoldersTest, NamesMasterAndItsKind) {
   link.master = 9;
   Link bond = vfLink("bond0", 9);
   bond.kind = "bond";
-  ours().links = {{link, vf}, {bond, std::nullopt}};
+  ours().links = {{link, leasedVf}, {bond, std::nullopt}};
   EXPECT_THAT(descriptions(), ElementsAre("its netdev eth1 belongs to bond bond0"));
   ours().links.pop_back();
   EXPECT_THAT(descriptions(), ElementsAre("its netdev eth1 belongs to a bond or bridge"));
 }
 
 TEST_F(NetdevHoldersTest, ReportsUpperDevices) {
-  ours().links = {{vfLink(), vf}, {above(7, "macvlan", "mv0"), std::nullopt}};
+  ours().links = {{vfLink(), leasedVf}, {above(7, "macvlan", "mv0"), std::nullopt}};
   EXPECT_THAT(descriptions(), ElementsAre("its netdev eth1 carries macvlan mv0"));
 }
 
@@ -107,7 +107,7 @@ TEST_F(NetdevHoldersTest, ReportsUpperDevices) {
 TEST_F(NetdevHoldersTest, ReportsUpperDevicesInOtherNamespaces) {
   Link upper = above(7, "ipvlan", "eth0");
   upper.lowerNamespace = 3;
-  ours().links = {{vfLink(), vf}};
+  ours().links = {{vfLink(), leasedVf}};
   theirs().links = {{upper, std::nullopt}};
   EXPECT_THAT(descriptions(),
               ElementsAre("its netdev eth1 carries ipvlan eth0 of network namespace blue"));
@@ -116,7 +116,7 @@ TEST_F(NetdevHoldersTest, ReportsUpperDevicesInOtherNamespaces) {
 TEST_F(NetdevHoldersTest, ComparesIndicesWithinOneNamespace) {
   Link elsewhere = above(7, "macvlan", "mv0");
   elsewhere.lowerNamespace = 4;  // number 4 is not ours
-  ours().links = {{vfLink(), vf}, {elsewhere, std::nullopt}};
+  ours().links = {{vfLink(), leasedVf}, {elsewhere, std::nullopt}};
   theirs().links = {{elsewhere, std::nullopt}, {above(7, "vlan", "v"), std::nullopt}};
   EXPECT_THAT(descriptions(), IsEmpty());
   theirs().ourId.reset();
@@ -126,13 +126,13 @@ TEST_F(NetdevHoldersTest, ComparesIndicesWithinOneNamespace) {
 }
 
 TEST_F(NetdevHoldersTest, ReportsAddresses) {
-  ours().links = {{vfLink(), vf}};
+  ours().links = {{vfLink(), leasedVf}};
   ours().addressed = {7};
   EXPECT_THAT(descriptions(), ElementsAre("its netdev eth1 has addresses"));
 }
 
 TEST_F(NetdevHoldersTest, ReportsIdleNetdevInOtherNamespace) {
-  theirs().links = {{vfLink("eth\x1b[2J"), vf}};
+  theirs().links = {{vfLink("eth\x1b[2J"), leasedVf}};
   EXPECT_THAT(descriptions(), ElementsAre("its netdev eth\\x1b[2J is in network namespace blue"));
 }
 
@@ -140,7 +140,7 @@ TEST_F(NetdevHoldersTest, JoinsReasons) {
   Link link = vfLink();
   link.up = true;
   link.master = 5;
-  ours().links = {{link, vf}};
+  ours().links = {{link, leasedVf}};
   ours().addressed = {7};
   EXPECT_THAT(descriptions(), ElementsAre("its netdev eth1 is up, belongs to a bond or bridge and "
                                           "has addresses"));
@@ -161,7 +161,7 @@ TEST_F(NetdevHoldersTest, ReportsUnknownHolderWithoutNetdev) {
   EXPECT_EQ(unknown(),
             "bound to mlx5_core but has no netdev in any network namespace; cannot tell who uses "
             "it");
-  theirs().links = {{vfLink(), vf}};
+  theirs().links = {{vfLink(), leasedVf}};
   EXPECT_EQ(unknown(), "");
 }
 
@@ -177,19 +177,19 @@ TEST_F(NetdevHoldersTest, RequiresNetdevOfEthernetRdmaDevice) {
   function_.rdma = {{"mlx5_3"}};
   function_.linkLayer = LinkLayer::ethernet;
   EXPECT_THAT(unknown(), HasSubstr("has no netdev in any network namespace"));
-  theirs().links = {{vfLink(), vf}};
+  theirs().links = {{vfLink(), leasedVf}};
   EXPECT_EQ(unknown(), "");
 }
 
 TEST_F(NetdevHoldersTest, ReportsUnreadableNamespace) {
-  ours().links = {{vfLink(), vf}};
+  ours().links = {{vfLink(), leasedVf}};
   survey_.blindSpot =
       "cannot read the links of network namespace blue: Operation not permitted (EPERM)";
   EXPECT_EQ(unknown(), survey_.blindSpot);
 }
 
 TEST_F(NetdevHoldersTest, ReportsUnknownHolderWhenRdmaDevicesAreHidden) {
-  ours().links = {{vfLink(), vf}};
+  ours().links = {{vfLink(), leasedVf}};
   EXPECT_THAT(unknown(RdmaVisibility::ownNamespace), HasSubstr("netns exclusive"));
   function_.rdma = {{"mlx5_3"}};
   EXPECT_EQ(unknown(RdmaVisibility::ownNamespace), "");
@@ -210,7 +210,7 @@ TEST_F(NetdevHoldersTest, ReportsUnknownHolderForUserSpaceDriver) {
 }
 
 TEST_F(NetdevHoldersTest, ReportsUnknownHolderForVirtualDevice) {
-  ours().links = {{vfLink(), vf}};
+  ours().links = {{vfLink(), leasedVf}};
   function_.virtualDevices = {"vDPA device vdpa0"};
   EXPECT_THAT(unknown(), HasSubstr("vDPA device vdpa0 was created on it"));
 }
@@ -221,7 +221,7 @@ TEST_F(NetdevHoldersTest, AcceptsUnreadableNamespaceOfUserWhenNetdevIsKnown) {
             "bound to mlx5_core but has no netdev in any network namespace that can be read; "
             "cannot tell who uses it: " +
                 survey_.unread);
-  ours().links = {{vfLink(), vf}};
+  ours().links = {{vfLink(), leasedVf}};
   EXPECT_EQ(unknown(), "");
 }
 

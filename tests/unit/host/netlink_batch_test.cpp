@@ -18,14 +18,14 @@ using testing::Field;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-constexpr std::chrono::milliseconds deadline{5000};
+constexpr std::chrono::milliseconds batchDeadline{5000};
 
 TEST(NetlinkBatch, AnswersEachQuery) {
   const auto answers = runNetlinkBatch({NetlinkPlace{}},
                                        {{0, NETLINK_ROUTE, linkDumpQuery(), true},
                                         {0, NETLINK_ROUTE, addressDumpQuery(), true},
                                         {0, NETLINK_ROUTE, linkDumpQuery(), true}},
-                                       -1, deadline);
+                                       -1, batchDeadline);
   ASSERT_THAT(answers, SizeIs(3));
   for (const std::size_t links : {0U, 2U}) {
     EXPECT_EQ(answers[links].error, 0);
@@ -43,7 +43,7 @@ TEST(NetlinkBatch, ReportsKernelErrorsAndContinues) {
                       {{0, 77, linkDumpQuery(), true},
                        {0, NETLINK_ROUTE, namespaceIdQuery(noNamespace.get()), false},
                        {0, NETLINK_ROUTE, linkDumpQuery(), true}},
-                      noNamespace.get(), deadline);
+                      noNamespace.get(), batchDeadline);
   ASSERT_THAT(answers, SizeIs(3));
   EXPECT_EQ(answers[0].error, EPROTONOSUPPORT);
   EXPECT_EQ(answers[1].error, 0) << "the exchange succeeds and the reply is an error";
@@ -56,7 +56,7 @@ TEST(NetlinkBatch, ReportsMissingNamespace) {
   const auto answers = runNetlinkBatch(
       {NetlinkPlace{}, {1, {"/nowhere", "/dev/null"}}},
       {{0, NETLINK_ROUTE, linkDumpQuery(), true}, {1, NETLINK_ROUTE, linkDumpQuery(), true}}, -1,
-      deadline);
+      batchDeadline);
   ASSERT_THAT(answers, SizeIs(2));
   EXPECT_EQ(answers[0].error, 0);
   EXPECT_EQ(answers[1].error, ENOENT);
@@ -75,7 +75,7 @@ TEST(NetlinkBatch, ReportsTimeoutForUnansweredQuery) {
 }
 
 TEST(NetlinkBatch, ReturnsNothingWithoutQueries) {
-  EXPECT_THAT(runNetlinkBatch({}, {}, -1, deadline), IsEmpty());
+  EXPECT_THAT(runNetlinkBatch({}, {}, -1, batchDeadline), IsEmpty());
 }
 
 }  // namespace

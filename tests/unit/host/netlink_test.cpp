@@ -10,6 +10,7 @@
 #include <cstring>
 #include <random>
 
+#include "link_messages.hpp"
 #include "netlink/netlink_message.hpp"
 #include "sriov/vf_port.hpp"
 
@@ -18,33 +19,15 @@ namespace {
 
 constexpr int interfaceIndex = 7;
 
-template <typename Struct>
-std::string raw(const Struct& value) {
-  return {reinterpret_cast<const char*>(&value), sizeof value};
-}
-
-// One attribute as written by the kernel; as there, a length above 16 bits wraps.
-std::string attribute(int type, const std::string& payload) {
-  const nlattr header{static_cast<std::uint16_t>(sizeof(nlattr) + payload.size()),
-                      static_cast<std::uint16_t>(type)};
-  std::string bytes = raw(header) + payload;
-  bytes.resize((bytes.size() + 3) / 4 * 4);
-  return bytes;
-}
-
-std::string message(int type, const std::string& body, int flags = 0) {
-  nlmsghdr header{};
-  header.nlmsg_len = static_cast<std::uint32_t>(sizeof header + body.size());
-  header.nlmsg_type = static_cast<std::uint16_t>(type);
-  header.nlmsg_flags = static_cast<std::uint16_t>(flags);
-  return raw(header) + body;
-}
+using messages::attribute;
+using messages::bytes;
+using messages::message;
 
 std::string linkMessage(const std::string& attributes, int index = interfaceIndex) {
   ifinfomsg interface {};
   interface.ifi_index = index;
   return message(RTM_NEWLINK,
-                 raw(interface) + attribute(IFLA_IFNAME, std::string("ens1\0", 5)) + attributes);
+                 bytes(interface) + attribute(IFLA_IFNAME, std::string("ens1\0", 5)) + attributes);
 }
 
 std::string macOf(unsigned vf) {
@@ -52,7 +35,7 @@ std::string macOf(unsigned vf) {
   mac.vf = vf;
   mac.mac[0] = 0x02;
   mac.mac[5] = static_cast<std::uint8_t>(vf);
-  return attribute(IFLA_VF_MAC, raw(mac));
+  return attribute(IFLA_VF_MAC, bytes(mac));
 }
 
 // All attributes that the kernel sends for one VF of an Ethernet PF (rtnl_fill_vfinfo).
@@ -60,23 +43,23 @@ std::string fullVf(unsigned vf, const std::string& more = {}) {
   ifla_vf_vlan_info vlan{vf, 100, 3, htons(ETH_P_8021AD)};
   return attribute(
       IFLA_VF_INFO,
-      macOf(vf) + attribute(IFLA_VF_BROADCAST, raw(ifla_vf_broadcast{})) +
-          attribute(IFLA_VF_VLAN, raw(ifla_vf_vlan{vf, 100, 3})) +
-          attribute(IFLA_VF_RATE, raw(ifla_vf_rate{vf, 10, 1000})) +
-          attribute(IFLA_VF_TX_RATE, raw(ifla_vf_tx_rate{vf, 1000})) +
-          attribute(IFLA_VF_SPOOFCHK, raw(ifla_vf_spoofchk{vf, 1})) +
-          attribute(IFLA_VF_LINK_STATE, raw(ifla_vf_link_state{vf, IFLA_VF_LINK_STATE_DISABLE})) +
-          attribute(IFLA_VF_TRUST, raw(ifla_vf_trust{vf, 0})) +
-          attribute(IFLA_VF_VLAN_LIST, attribute(IFLA_VF_VLAN_INFO, raw(vlan))) + more);
+      macOf(vf) + attribute(IFLA_VF_BROADCAST, bytes(ifla_vf_broadcast{})) +
+          attribute(IFLA_VF_VLAN, bytes(ifla_vf_vlan{vf, 100, 3})) +
+          attribute(IFLA_VF_RATE, bytes(ifla_vf_rate{vf, 10, 1000})) +
+          attribute(IFLA_VF_TX_RATE, bytes(ifla_vf_tx_rate{vf, 1000})) +
+          attribute(IFLA_VF_SPOOFCHK, bytes(ifla_vf_spoofchk{vf, 1})) +
+          attribute(IFLA_VF_LINK_STATE, bytes(ifla_vf_link_state{vf, IFLA_VF_LINK_STATE_DISABLE})) +
+          attribute(IFLA_VF_TRUST, bytes(ifla_vf_trust{vf, 0})) +
+          attribute(IFLA_VF_VLAN_LIST, attribute(IFLA_VF_VLAN_INFO, bytes(vlan))) + more);
 }
 
 std::string guids(unsigned vf, std::uint64_t node, std::uint64_t port) {
   ifla_vf_guid payload{};
   payload.vf = vf;
   payload.guid = node;
-  std::string bytes = attribute(IFLA_VF_IB_NODE_GUID, raw(payload));
+  std::string result = attribute(IFLA_VF_IB_NODE_GUID, bytes(payload));
   payload.guid = port;
-  return bytes + attribute(IFLA_VF_IB_PORT_GUID, raw(payload));
+  return result + attribute(IFLA_VF_IB_PORT_GUID, bytes(payload));
 }
 
 VfTable parse(const std::string& bytes, bool infiniband = false) {
@@ -98,8 +81,8 @@ TEST(LinkReply, ReadsEveryEthernetAttribute) {
 
 TEST(LinkReply, TreatsUnreportedAttributesAsNotObservable) {
   const std::string info = macOf(1) +
-                           attribute(IFLA_VF_SPOOFCHK, raw(ifla_vf_spoofchk{1, 0xffffffffU})) +
-                           attribute(IFLA_VF_LINK_STATE, raw(ifla_vf_link_state{1, 9}));
+                           attribute(IFLA_VF_SPOOFCHK, bytes(ifla_vf_spoofchk{1, 0xffffffffU})) +
+                           attribute(IFLA_VF_LINK_STATE, bytes(ifla_vf_link_state{1, 9}));
   const auto vf =
       parse(linkMessage(attribute(IFLA_VFINFO_LIST, attribute(IFLA_VF_INFO, info)))).at(1);
   EXPECT_TRUE(vf.mac.has_value());
@@ -109,7 +92,7 @@ TEST(LinkReply, TreatsUnreportedAttributesAsNotObservable) {
 TEST(LinkReply, IgnoresProtocolWithoutVlan) {
   ifla_vf_vlan_info none{1, 0, 0, htons(ETH_P_8021AD)};
   const std::string info =
-      macOf(1) + attribute(IFLA_VF_VLAN_LIST, attribute(IFLA_VF_VLAN_INFO, raw(none)));
+      macOf(1) + attribute(IFLA_VF_VLAN_LIST, attribute(IFLA_VF_VLAN_INFO, bytes(none)));
   const auto vf =
       parse(linkMessage(attribute(IFLA_VFINFO_LIST, attribute(IFLA_VF_INFO, info)))).at(1);
   EXPECT_EQ(vf.vlan, Vlan{});
@@ -141,7 +124,7 @@ TEST(LinkReply, ReadsFirstVfsOfWrappedList) {
 }
 
 TEST(LinkReply, IgnoresValuesOfOtherVf) {
-  const std::string info = macOf(1) + attribute(IFLA_VF_TRUST, raw(ifla_vf_trust{2, 1}));
+  const std::string info = macOf(1) + attribute(IFLA_VF_TRUST, bytes(ifla_vf_trust{2, 1}));
   const auto vf =
       parse(linkMessage(attribute(IFLA_VFINFO_LIST, attribute(IFLA_VF_INFO, info)))).at(1);
   EXPECT_FALSE(vf.trust);
@@ -149,9 +132,9 @@ TEST(LinkReply, IgnoresValuesOfOtherVf) {
 
 TEST(TrafficReply, ReadsCountersAndSkipsVfsWithoutThem) {
   const std::string counters =
-      attribute(IFLA_VF_STATS, attribute(IFLA_VF_STATS_RX_BYTES, raw(std::uint64_t{1} << 40U)) +
-                                   attribute(IFLA_VF_STATS_TX_BYTES, raw(std::uint64_t{77})) +
-                                   attribute(IFLA_VF_STATS_TX_PACKETS, raw(std::uint64_t{3})));
+      attribute(IFLA_VF_STATS, attribute(IFLA_VF_STATS_RX_BYTES, bytes(std::uint64_t{1} << 40U)) +
+                                   attribute(IFLA_VF_STATS_TX_BYTES, bytes(std::uint64_t{77})) +
+                                   attribute(IFLA_VF_STATS_TX_PACKETS, bytes(std::uint64_t{3})));
   const std::string bytes = linkMessage(
       attribute(IFLA_VFINFO_LIST, fullVf(0) + attribute(IFLA_VF_INFO, macOf(1) + counters)));
   const auto table = parseTrafficReply(bytes, interfaceIndex);
@@ -166,10 +149,10 @@ TEST(TrafficReply, ReadsCountersAndSkipsVfsWithoutThem) {
 
 TEST(StatisticsReply, ReadsEveryCounterThatTheKernelSends) {
   const std::string counters =
-      attribute(IFLA_VF_STATS, attribute(IFLA_VF_STATS_RX_BYTES, raw(std::uint64_t{1} << 40U)) +
-                                   attribute(IFLA_VF_STATS_BROADCAST, raw(std::uint64_t{2})) +
-                                   attribute(IFLA_VF_STATS_MULTICAST, raw(std::uint64_t{3})) +
-                                   attribute(IFLA_VF_STATS_TX_DROPPED, raw(std::uint64_t{4})) +
+      attribute(IFLA_VF_STATS, attribute(IFLA_VF_STATS_RX_BYTES, bytes(std::uint64_t{1} << 40U)) +
+                                   attribute(IFLA_VF_STATS_BROADCAST, bytes(std::uint64_t{2})) +
+                                   attribute(IFLA_VF_STATS_MULTICAST, bytes(std::uint64_t{3})) +
+                                   attribute(IFLA_VF_STATS_TX_DROPPED, bytes(std::uint64_t{4})) +
                                    attribute(IFLA_VF_STATS_RX_DROPPED, std::string("short")));
   const std::string bytes = linkMessage(
       attribute(IFLA_VFINFO_LIST, fullVf(0) + attribute(IFLA_VF_INFO, macOf(1) + counters)));
@@ -255,7 +238,7 @@ std::string acknowledgement(int error, int flags, const std::string& behind) {
   nlmsgerr body{};
   body.error = error;
   body.msg.nlmsg_len = sizeof(nlmsghdr) + 40;
-  return message(NLMSG_ERROR, raw(body) + behind, flags);
+  return message(NLMSG_ERROR, bytes(body) + behind, flags);
 }
 
 TEST(Acknowledgement, ReadsErrorAndDriverMessage) {

@@ -9,8 +9,8 @@
 namespace vfpass::host {
 namespace {
 
-constexpr std::chrono::milliseconds deadline{60};
-constexpr Guid guid{0x0211223344556677};
+constexpr std::chrono::milliseconds fileDeadline{60};
+constexpr Guid assignedGuid{0x0211223344556677};
 
 VfRequest request(unsigned index, const std::function<void(VfSettings&)>& fill) {
   VfRequest made{index, {}};
@@ -18,14 +18,14 @@ VfRequest request(unsigned index, const std::function<void(VfSettings&)>& fill) 
   return made;
 }
 VfRequest nodeGuidOf(unsigned index) {
-  return request(index, [](VfSettings& settings) { settings.nodeGuid = guid; });
+  return request(index, [](VfSettings& settings) { settings.nodeGuid = assignedGuid; });
 }
 VfRequest portGuidOf(unsigned index) {
-  return request(index, [](VfSettings& settings) { settings.portGuid = guid; });
+  return request(index, [](VfSettings& settings) { settings.portGuid = assignedGuid; });
 }
 
 // Netlink that returns a given table and answers every request with one error.
-class SimulatedNetlink final : public VfPort {
+class RefusingNetlink final : public VfPort {
  public:
   VfTable table;
   int error = EOPNOTSUPP;
@@ -59,8 +59,8 @@ class OfedFilesTest : public testing::Test {
   hosts::SysfsTree tree_;
   Root root_{tree_.path()};
   SimulatedKernel kernel_{tree_};
-  SimulatedNetlink netlink_;
-  OfedPort port_{&netlink_, root_, kernel_, *parsePciAddress("0000:01:00.0"), deadline};
+  RefusingNetlink netlink_;
+  OfedPort port_{&netlink_, root_, kernel_, *parsePciAddress("0000:01:00.0"), fileDeadline};
 };
 
 TEST_F(OfedFilesTest, WritesAttributesThatNetlinkDoesNotSupport) {
@@ -73,15 +73,15 @@ TEST_F(OfedFilesTest, WritesAttributesThatNetlinkDoesNotSupport) {
           .error,
       0);
   EXPECT_EQ(content("policy"), "Follow");
-  EXPECT_EQ(port_.read().at(0).portGuid, guid);
+  EXPECT_EQ(port_.read().at(0).portGuid, assignedGuid);
 }
 
 // ib_ipoib may not be loaded.
 TEST_F(OfedFilesTest, NeedNoNetdev) {
-  OfedPort port(nullptr, root_, kernel_, *parsePciAddress("0000:01:00.0"), deadline);
+  OfedPort port(nullptr, root_, kernel_, *parsePciAddress("0000:01:00.0"), fileDeadline);
   EXPECT_EQ(port.set({nodeGuidOf(0), portGuidOf(0)}).error, EOPNOTSUPP);
   EXPECT_EQ(port.set({nodeGuidOf(0)}).error, 0);
-  EXPECT_EQ(port.read().at(0).nodeGuid, guid);
+  EXPECT_EQ(port.read().at(0).nodeGuid, assignedGuid);
   EXPECT_EQ(port.read().at(0).linkState, LinkState::disable);
 }
 
@@ -100,7 +100,9 @@ TEST_F(OfedFilesTest, ReturnsOtherNetlinkErrors) {
 
 TEST_F(OfedFilesTest, RefusesSeveralAttributesAtOnce) {
   EXPECT_EQ(
-      port_.set({request(0, [](auto& settings) { settings.nodeGuid = settings.portGuid = guid; })})
+      port_
+          .set({request(
+              0, [](auto& settings) { settings.nodeGuid = settings.portGuid = assignedGuid; })})
           .error,
       EOPNOTSUPP);
   EXPECT_TRUE(kernel_.log.empty());
@@ -119,12 +121,12 @@ TEST_F(OfedFilesTest, ReturnsErrorOfFailedWrite) {
 }
 
 TEST_F(OfedFilesTest, ReadsAttributesMissingFromNetlink) {
-  files("0", toString(guid), "00:00:00:00:00:00:00:00", "Up");
-  files("unbind", toString(guid), toString(guid), "Up");
+  files("0", toString(assignedGuid), "00:00:00:00:00:00:00:00", "Up");
+  files("unbind", toString(assignedGuid), toString(assignedGuid), "Up");
   netlink_.table[0].linkState = LinkState::disable;
   const VfTable table = port_.read();
   ASSERT_EQ(table.size(), 1U) << "names that are not numbers are ignored";
-  EXPECT_EQ(table.at(0).nodeGuid, guid);
+  EXPECT_EQ(table.at(0).nodeGuid, assignedGuid);
   EXPECT_FALSE(table.at(0).portGuid) << "zero means never set";
   EXPECT_EQ(table.at(0).linkState, LinkState::disable) << "netlink takes precedence";
 }

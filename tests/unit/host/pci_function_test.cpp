@@ -16,19 +16,19 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-constexpr PciAddress address{0, 2, 0, 0};
-const std::string name = "0000:02:00.0";
+constexpr PciAddress gpuAddress{0, 2, 0, 0};
+const std::string gpuName = "0000:02:00.0";
 
 class ReadFunctionTest : public testing::Test {
  protected:
-  ReadFunctionTest() { folder_ = tree_.function(name, "0x030200"); }
+  ReadFunctionTest() { folder_ = tree_.function(gpuName, "0x030200"); }
 
-  Device read() { return readPciFunction(Root(tree_.path()), address).value(); }
+  Device read() { return readPciFunction(Root(tree_.path()), gpuAddress).value(); }
 
   // A disk below the function, with one partition.
   void disk() {
-    tree_.block(name, "sda", "8:0");
-    tree_.partition(name, "sda", "sda1", "8:1");
+    tree_.block(gpuName, "sda", "8:0");
+    tree_.partition(gpuName, "sda", "sda1", "8:1");
   }
   void mountinfo(const std::string& lines) { tree_.file("proc/self/mountinfo", lines); }
 
@@ -43,14 +43,14 @@ TEST_F(ReadFunctionTest, ReturnsNothingForMissingFunction) {
 TEST_F(ReadFunctionTest, ReadsFunction) {
   tree_.file(folder_ + "/numa_node", "1\n");
   tree_.file(folder_ + "/driver_override", "vfio-pci\n");
-  tree_.bind(name, "vfio-pci");
-  tree_.netdev(name, "eth4", 4, "0x1003");
-  tree_.group(name, 12);
+  tree_.bind(gpuName, "vfio-pci");
+  tree_.netdev(gpuName, "eth4", 4, "0x1003");
+  tree_.group(gpuName, 12);
   tree_.function("0000:02:00.1", "0x040300");
   tree_.bind("0000:02:00.1", "snd_hda_intel");
   tree_.group("0000:02:00.1", 12);
   const auto function = read();
-  EXPECT_EQ(function.address, address);
+  EXPECT_EQ(function.address, gpuAddress);
   EXPECT_EQ(function.path, "pci0000:00/0000:00:01.0/0000:02:00.0");
   EXPECT_EQ(function.vendor, 0x15b3);
   EXPECT_EQ(function.device, 0x101d);
@@ -69,13 +69,13 @@ TEST_F(ReadFunctionTest, ReadsFunction) {
 }
 
 TEST_F(ReadFunctionTest, ReadsOnlyWhatIsWanted) {
-  tree_.bind(name, "mlx5_core");
-  tree_.netdev(name, "eth4", 4, "0x1003");
+  tree_.bind(gpuName, "mlx5_core");
+  tree_.netdev(gpuName, "eth4", 4, "0x1003");
   Recording recording(tree_.path());
   Root root(tree_.path());
   root.recordInto(recording);
   Device device;
-  readDevice(Folder(root, functionPath(address)), {.ids = true, .ports = Ports::names}, device);
+  readDevice(Folder(root, functionPath(gpuAddress)), {.ids = true, .ports = Ports::names}, device);
   EXPECT_EQ(device.driver, "mlx5_core");
   EXPECT_EQ(device.classCode, 0x030200U);
   EXPECT_EQ(device.netdev(), "eth4");
@@ -123,7 +123,7 @@ TEST_F(ReadFunctionTest, FindsMountsByNumberAndSource) {
 TEST_F(ReadFunctionTest, ReportsSwapAndBlockHolders) {
   disk();
   tree_.file("proc/swaps", "Filename Type\n/dev/sda1                partition 1 0 -2\n");
-  tree_.file(tree_.blockFolder(name, "sda") + "/holders/dm-0", "");
+  tree_.file(tree_.blockFolder(gpuName, "sda") + "/holders/dm-0", "");
   EXPECT_THAT(read().uses, ElementsAre("sda is part of dm-0", "sda1 is swap space"));
 }
 

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "link_messages.hpp"
 #include "netlink/netlink_message.hpp"
 #include "vfpass/host/soft_roce_links.hpp"
 
@@ -20,31 +21,12 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-template <typename Value>
-void append(std::string& bytes, const Value& value) {
-  bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
-}
+using messages::attribute;
+using messages::done;
+using messages::message;
+using messages::number;
 
-std::string attribute(int type, const std::string& payload) {
-  std::string bytes;
-  append(bytes, static_cast<std::uint16_t>(payload.size() + NLA_HDRLEN));
-  append(bytes, static_cast<std::uint16_t>(type));
-  bytes += payload;
-  bytes.resize((bytes.size() + 3) / 4 * 4);
-  return bytes;
-}
-
-std::string number(std::uint32_t value) { return {reinterpret_cast<const char*>(&value), 4}; }
 std::string text(const std::string& value) { return {value.c_str(), value.size() + 1}; }
-
-std::string message(int type, const std::string& payload) {
-  nlmsghdr header{};
-  header.nlmsg_len = static_cast<std::uint32_t>(sizeof header + payload.size());
-  header.nlmsg_type = static_cast<std::uint16_t>(type);
-  std::string bytes;
-  append(bytes, header);
-  return bytes + payload;
-}
 
 std::string ofNldev(int command, const std::string& payload) {
   return message(RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, command), payload);
@@ -53,10 +35,6 @@ std::string ofNldev(int command, const std::string& payload) {
 std::string device(std::uint32_t index, const std::string& name) {
   return ofNldev(RDMA_NLDEV_CMD_GET, attribute(RDMA_NLDEV_ATTR_DEV_INDEX, number(index)) +
                                          attribute(RDMA_NLDEV_ATTR_DEV_NAME, text(name)));
-}
-
-std::string done(int error = 0) {
-  return message(NLMSG_DONE, number(static_cast<std::uint32_t>(error)));
 }
 
 std::string queuePairs(const std::string& entries) {
@@ -124,9 +102,7 @@ TEST(RdmaDump, ReportsError) {
   EXPECT_EQ(dumpError(message(NLMSG_DONE, "")), 0);
   nlmsgerr refused{};
   refused.error = -EPERM;
-  std::string payload;
-  append(payload, refused);
-  EXPECT_EQ(dumpError(message(NLMSG_ERROR, payload)), EPERM);
+  EXPECT_EQ(dumpError(message(NLMSG_ERROR, messages::bytes(refused))), EPERM);
   EXPECT_EQ(dumpError(device(0, "mlx5_0")), EBADMSG);
   EXPECT_EQ(dumpError(done(12)), EBADMSG);
   EXPECT_EQ(dumpError(""), EBADMSG);

@@ -9,10 +9,10 @@
 namespace vfpass::host {
 namespace {
 
-constexpr std::chrono::milliseconds deadline{60};
+constexpr std::chrono::milliseconds vectorDeadline{60};
 
 // The netlink part: accepts everything.
-class SimulatedNetlink final : public VfPort {
+class AcceptingNetlink final : public VfPort {
  public:
   VfTable table;
   std::vector<VfRequest> sent;
@@ -61,8 +61,8 @@ class VectorPortTest : public testing::Test {
   hosts::SysfsTree tree_;
   Root root_{tree_.path()};
   SimulatedKernel kernel_{tree_};
-  SimulatedNetlink netlink_;
-  VectorPort port_{netlink_, root_, kernel_, *parsePciAddress("0000:01:00.0"), deadline};
+  AcceptingNetlink netlink_;
+  VectorPort port_{netlink_, root_, kernel_, *parsePciAddress("0000:01:00.0"), vectorDeadline};
 };
 
 TEST_F(VectorPortTest, ReadsTheTableSize) {

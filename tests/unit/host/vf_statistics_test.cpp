@@ -7,7 +7,7 @@
 namespace vfpass::host {
 namespace {
 
-constexpr std::chrono::milliseconds deadline{5000};
+constexpr std::chrono::milliseconds statisticsDeadline{5000};
 
 PhysicalFunction pfWithTwoVfs() {
   PhysicalFunction pf;
@@ -26,7 +26,7 @@ TEST(VfStatistics, ReadsFilesOfDriverThatHasThem) {
   tree.file(pf + "/sriov/0/stats/tx_errors", "3\n");
   tree.file(pf + "/sriov/0/stats/tx_bytes", "unknown\n");
   tree.file(pf + "/sriov/0/stats/Own{}", "5\n");
-  const auto table = readVfStatistics(Root(tree.path()), pfWithTwoVfs(), deadline);
+  const auto table = readVfStatistics(Root(tree.path()), pfWithTwoVfs(), statisticsDeadline);
   EXPECT_EQ(table, (std::map<unsigned, VfStatistics>{{0, {{"rx_bytes", 17}, {"tx_errors", 3}}}}));
 }
 
@@ -34,14 +34,14 @@ TEST(VfStatistics, ReadsFilesOfDriverThatHasThem) {
 TEST(VfStatistics, IgnoresFileInsteadOfDirectory) {
   const hosts::SysfsTree tree;
   tree.file(tree.function("0000:3b:00.0") + "/sriov/0/stats", "tx_packets : 0\n");
-  EXPECT_TRUE(readVfStatistics(Root(tree.path()), pfWithTwoVfs(), deadline).empty());
+  EXPECT_TRUE(readVfStatistics(Root(tree.path()), pfWithTwoVfs(), statisticsDeadline).empty());
 }
 
 TEST(VfStatistics, AsksKernelOfRunningSystem) {
-  EXPECT_TRUE(readVfStatistics(Root("/"), pfWithTwoVfs(), deadline).empty());
+  EXPECT_TRUE(readVfStatistics(Root("/"), pfWithTwoVfs(), statisticsDeadline).empty());
   PhysicalFunction gone = pfWithTwoVfs();
   gone.netdevs[0].index = 0x7ffffff0;
-  EXPECT_TRUE(readVfStatistics(Root("/"), gone, deadline).empty());
+  EXPECT_TRUE(readVfStatistics(Root("/"), gone, statisticsDeadline).empty());
 }
 
 }  // namespace
