@@ -11,9 +11,9 @@ using testing::IsEmpty;
 using testing::SizeIs;
 using testing::StartsWith;
 
-const PciAddress port = *parsePciAddress("0000:39:00.0");
-const PciAddress audio = *parsePciAddress("0000:3a:00.1");
-const PciAddress disk = *parsePciAddress("0000:3b:00.0");
+const PciAddress portPeer = *parsePciAddress("0000:39:00.0");
+const PciAddress audioPeer = *parsePciAddress("0000:3a:00.1");
+const PciAddress diskPeer = *parsePciAddress("0000:3b:00.0");
 
 // The rule is the same for both kinds of device; the parameter is the device's name.
 class IsolationTest : public testing::TestWithParam<const char*> {
@@ -28,15 +28,15 @@ class IsolationTest : public testing::TestWithParam<const char*> {
 TEST_P(IsolationTest, AcceptsGroupOfItsOwn) { EXPECT_THAT(found(), IsEmpty()); }
 
 TEST_P(IsolationTest, AcceptsBridgesUnlessBoundToOtherDriver) {
-  device.groupPeers = {{port, 0x060400, "pcieport"}, {port, 0x060400, ""}};
+  device.groupPeers = {{portPeer, 0x060400, "pcieport"}, {portPeer, 0x060400, ""}};
   EXPECT_THAT(found(), IsEmpty());
-  device.groupPeers = {{port, 0x060400, "shpchp"}};
+  device.groupPeers = {{portPeer, 0x060400, "shpchp"}};
   EXPECT_THAT(found(), SizeIs(1));
 }
 
 TEST_P(IsolationTest, RefusesStrangersUnlessAllowed) {
-  device.groupPeers = {{audio, 0x040300, ""}, {disk, 0x010802, "nvme"}};
-  terms.companions = {audio};
+  device.groupPeers = {{audioPeer, 0x040300, ""}, {diskPeer, 0x010802, "nvme"}};
+  terms.companions = {audioPeer};
   ASSERT_THAT(found(), SizeIs(1));
   EXPECT_EQ(found()[0].message, std::string(GetParam()) +
                                     " shares IOMMU group 7 with 0000:3b:00.0: the guest could "
@@ -45,20 +45,20 @@ TEST_P(IsolationTest, RefusesStrangersUnlessAllowed) {
   terms.allow = {Allowance::sharedIommuGroup};
   EXPECT_THAT(found(), IsEmpty());
   terms.allow.clear();
-  terms.companions.insert(disk);
+  terms.companions.insert(diskPeer);
   EXPECT_THAT(found(), IsEmpty());
 }
 
 // A GPU's Direct NIC (15b3:2100) is in its group on purpose.
 TEST_P(IsolationTest, AdvisesNoAcsAgainstDirectNic) {
   device.classCode = 0x030200;
-  device.groupPeers = {{disk, 0x088000, "mlx5_ib"}};
+  device.groupPeers = {{diskPeer, 0x088000, "mlx5_ib"}};
   terms.name = "gpu0";
   ASSERT_THAT(found(), SizeIs(1));
   EXPECT_THAT(found()[0].remedy, StartsWith("pass them to the same guest"));
   EXPECT_THAT(found()[0].remedy, HasSubstr("{name: gpu0-dma, pci: \"0000:3b:00.0\"}"));
   EXPECT_THAT(found()[0].remedy, testing::Not(HasSubstr("ACS")));
-  device.groupPeers.push_back({audio, 0x010802, "nvme"});
+  device.groupPeers.push_back({audioPeer, 0x010802, "nvme"});
   EXPECT_THAT(found()[0].remedy, HasSubstr("ACS"));
 }
 
@@ -83,14 +83,14 @@ INSTANTIATE_TEST_SUITE_P(Kinds, IsolationTest,
 TEST(CheckVf, AcceptsOnlyCompanionsInItsGroup) {
   VirtualFunction vf;
   vf.iommuGroup = 7;
-  vf.groupPeers = {{audio, 0x040300, "snd_hda_intel"}};
-  EXPECT_THAT(checkVf(vf, {"", {audio}, {}}, {}), IsEmpty());
-  vf.groupPeers.push_back({port, 0x060400, "shpchp"});
-  const auto found = checkVf(vf, {"", {audio}, {}}, {});
+  vf.groupPeers = {{audioPeer, 0x040300, "snd_hda_intel"}};
+  EXPECT_THAT(checkVf(vf, {"", {audioPeer}, {}}, {}), IsEmpty());
+  vf.groupPeers.push_back({portPeer, 0x060400, "shpchp"});
+  const auto found = checkVf(vf, {"", {audioPeer}, {}}, {});
   ASSERT_THAT(found, SizeIs(1));
   EXPECT_THAT(found[0].message, HasSubstr("with 0000:39:00.0:"));
   vf.groupPeers[1].driver = "pcieport";
-  EXPECT_THAT(checkVf(vf, {"", {audio}, {}}, {}), IsEmpty());
+  EXPECT_THAT(checkVf(vf, {"", {audioPeer}, {}}, {}), IsEmpty());
 }
 
 TEST(CheckLeasedVfs, CompanionsAreTheOtherLeasesAndDevices) {
@@ -105,10 +105,10 @@ TEST(CheckLeasedVfs, CompanionsAreTheOtherLeasesAndDevices) {
     vfOf(leases[index]).index = index;
     leases[index].device = vf.address;
   }
-  pf.vfs[0].groupPeers = {{pf.vfs[1].address, 0x020000, ""}, {audio, 0x040300, ""}};
-  EXPECT_THAT(checkLeasedVfs(pf, leases, {}, {audio}), IsEmpty());
+  pf.vfs[0].groupPeers = {{pf.vfs[1].address, 0x020000, ""}, {audioPeer, 0x040300, ""}};
+  EXPECT_THAT(checkLeasedVfs(pf, leases, {}, {audioPeer}), IsEmpty());
   EXPECT_THAT(checkLeasedVfs(pf, leases, {}), SizeIs(1));
-  EXPECT_THAT(checkLeasedVfs(pf, {leases[0]}, {}, {audio}), SizeIs(1));
+  EXPECT_THAT(checkLeasedVfs(pf, {leases[0]}, {}, {audioPeer}), SizeIs(1));
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-const PciAddress address{0, 0x3b, 0, 0};
+const PciAddress pfAddress{0, 0x3b, 0, 0};
 
 HostInput inputWith(unsigned vfCount) {
   fake::FakeKernel kernel;
@@ -23,7 +23,7 @@ HostInput inputWith(unsigned vfCount) {
   for (auto& vf : input.pf.vfs) {
     vf.driver.clear();
   }
-  input.settings = kernel.readPfSettings(address);
+  input.settings = kernel.readPfSettings(pfAddress);
   input.policy.place = {"host.yaml", 3, 5};
   return input;
 }
@@ -31,7 +31,7 @@ HostInput inputWith(unsigned vfCount) {
 Lease leaseOf(unsigned index, const std::string& domain = "train0") {
   Lease lease;
   lease.domainName = domain;
-  lease.pf = address;
+  lease.pf = pfAddress;
   vfOf(lease).index = index;
   return lease;
 }
@@ -74,13 +74,13 @@ TEST(HostPlan, CreatesVfsAndSetsTheLink) {
   EXPECT_EQ(plan.kind, PlanKind::host);
   EXPECT_EQ(describeWork(plan), "host apply of PF 0000:3b:00.0");
   ASSERT_EQ(plan.steps.size(), 4U);
-  EXPECT_EQ(plan.steps[0].action, Action(CreateVfs{address, 4, false}));
-  EXPECT_EQ(plan.steps[0].undo, std::vector<Action>{(RemoveVfs{address, true})});
-  EXPECT_EQ(plan.steps[1].action, Action(ConfigureVfs{address, {}, neutralSettings(false)}));
-  EXPECT_EQ(plan.steps[2].action, Action(SetMtu{address, 9000}));
-  EXPECT_EQ(plan.steps[2].undo, std::vector<Action>{(SetMtu{address, 1500})});
-  EXPECT_EQ(plan.steps[3].action, Action(SetLinkUp{address, true}));
-  EXPECT_EQ(plan.steps[3].undo, std::vector<Action>{(SetLinkUp{address, false})});
+  EXPECT_EQ(plan.steps[0].action, Action(CreateVfs{pfAddress, 4, false}));
+  EXPECT_EQ(plan.steps[0].undo, std::vector<Action>{(RemoveVfs{pfAddress, true})});
+  EXPECT_EQ(plan.steps[1].action, Action(ConfigureVfs{pfAddress, {}, neutralSettings(false)}));
+  EXPECT_EQ(plan.steps[2].action, Action(SetMtu{pfAddress, 9000}));
+  EXPECT_EQ(plan.steps[2].undo, std::vector<Action>{(SetMtu{pfAddress, 1500})});
+  EXPECT_EQ(plan.steps[3].action, Action(SetLinkUp{pfAddress, true}));
+  EXPECT_EQ(plan.steps[3].undo, std::vector<Action>{(SetLinkUp{pfAddress, false})});
   for (const auto& step : plan.steps) {
     EXPECT_FALSE(step.disrupts);
     EXPECT_FALSE(step.reason.empty());
@@ -149,7 +149,7 @@ TEST(HostPlan, InverseOfRemovalRestoresAttributesOfAllVfs) {
   const auto steps = planHost(input).plan.steps;
   ASSERT_EQ(steps.size(), 1U);
   ASSERT_EQ(steps[0].undo.size(), 2U);
-  EXPECT_EQ(steps[0].undo[0], Action(CreateVfs{address, 4, false, true}));
+  EXPECT_EQ(steps[0].undo[0], Action(CreateVfs{pfAddress, 4, false, true}));
   const auto& configure = std::get<ConfigureVfs>(steps[0].undo[1]);
   EXPECT_EQ(configure.vfs.back().index, 3U);
   EXPECT_EQ(configure.vfs.back().settings.vlan, input.pf.vfs[3].settings.vlan);
@@ -224,7 +224,7 @@ TEST(HostPlan, EswitchModeChangesWithoutVfsAndLeavesTheLinkAlone) {
   const auto steps = planHost(input).plan.steps;
   EXPECT_EQ(steps[0].reason,
             "VFs that exist while the eswitch mode changes lose their rates and link state");
-  EXPECT_THAT(steps[1].undo, ElementsAre(Action(SetEswitchMode{address, EswitchMode::legacy})));
+  EXPECT_THAT(steps[1].undo, ElementsAre(Action(SetEswitchMode{pfAddress, EswitchMode::legacy})));
   input.policy.mtu = 1500;
   EXPECT_EQ(stepsOf(input).back(), "set the MTU of PF 0000:3b:00.0 to 1500");
 }
@@ -395,7 +395,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Mistake{"openWork",
                             [](HostInput& input) {
                               Plan open{PlanKind::attach, {}, "train0", {}, {}};
-                              open.steps.push_back({CreateVfs{address, 4, false}, {}, ""});
+                              open.steps.push_back({CreateVfs{pfAddress, 4, false}, {}, ""});
                               input.openWork = {open};
                               input.policy.vfCount = 4;
                             },

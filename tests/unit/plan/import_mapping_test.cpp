@@ -484,10 +484,10 @@ TEST_F(Importing, LeavesOutTeamThatCannotBeAnEntrys) {
 }
 
 TEST(LeftOutText, NamesElementDeviceAndReason) {
-  EXPECT_EQ(describe({"<hostdev type='pci'>", at("0000:3b:00.0"), LeftOutReason::pf, "it is a PF",
-                      "give"}),
+  EXPECT_EQ(describe(LeftOut{"<hostdev type='pci'>", at("0000:3b:00.0"), LeftOutReason::pf,
+                             "it is a PF", "give"}),
             "<hostdev type='pci'> 0000:3b:00.0: it is a PF");
-  EXPECT_EQ(describe({"<x\n>", {}, LeftOutReason::otherBus, "no", ""}), "<x\\x0a>: no");
+  EXPECT_EQ(describe(LeftOut{"<x\n>", {}, LeftOutReason::otherBus, "no", ""}), "<x\\x0a>: no");
   EXPECT_EQ(toString(LeftOutReason::claimedTwice), "claimed-twice");
   EXPECT_EQ(toString(LeftOutReason::teaming), "teaming");
 }

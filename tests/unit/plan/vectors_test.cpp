@@ -12,7 +12,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-const PciAddress pfAddress = *parsePciAddress("0000:01:00.0");
+const PciAddress firstPf = *parsePciAddress("0000:01:00.0");
 
 class VectorsTest : public testing::Test {
  protected:
@@ -48,7 +48,7 @@ class VectorsTest : public testing::Test {
     return vf;
   }
 
-  PhysicalFunction& pf() { return kernel.pfs.at(pfAddress); }
+  PhysicalFunction& pf() { return kernel.pfs.at(firstPf); }
   AttachDecision decide() {
     input.inventory = kernel.inventory();
     return planAttach(input);
