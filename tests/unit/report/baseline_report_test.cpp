@@ -12,7 +12,7 @@ namespace {
 
 using testing::ElementsAre;
 
-Baseline sample() {
+Baseline sampleBaseline() {
   Baseline baseline;
   baseline.time = "2026-11-21T09:40:00Z";
   baseline.host = "host1";
@@ -45,16 +45,16 @@ std::string text(const Baseline& baseline, const Style& style) {
   return out.str();
 }
 
-TEST(BaselineReportTest, Text) { expectGolden("baseline.txt", text(sample(), {})); }
+TEST(BaselineReportTest, Text) { expectGolden("baseline.txt", text(sampleBaseline(), {})); }
 
 TEST(BaselineReportTest, Json) {
-  const std::string json = text(sample(), {.json = true});
+  const std::string json = text(sampleBaseline(), {.json = true});
   expectGolden("baseline.json", json);
   expectValid("baseline", json);
 }
 
 TEST(BaselineReportTest, KeptBaselineIsReadAsItWas) {
-  const std::string kept = text(sample(), {.json = true});
+  const std::string kept = text(sampleBaseline(), {.json = true});
   const auto read = readBaseline(kept);
   ASSERT_TRUE(read);
   EXPECT_EQ(text(*read, {.json = true}), kept);

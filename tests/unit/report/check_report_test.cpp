@@ -9,13 +9,13 @@
 namespace vfpass::report {
 namespace {
 
-std::string written(const std::vector<CheckEntry>& entries, const Style& style) {
+std::string writtenCheck(const std::vector<CheckEntry>& entries, const Style& style) {
   std::ostringstream out;
   writeCheck(out, entries, style);
   return out.str();
 }
 
-std::vector<CheckEntry> entries() {
+std::vector<CheckEntry> checkEntries() {
   return {
       {"train0", "vms/train0.yaml", {}, {}, 0},
       {"edited", "edited.yaml", {}, {}, {}},
@@ -29,17 +29,17 @@ std::vector<CheckEntry> entries() {
       {"", "", {"vms/a.yaml:1:1 and vms/b.yaml:1:1 name the same VM"}, {}, 0}};
 }
 
-TEST(CheckReport, Text) { expectGolden("check.txt", written(entries(), {})); }
+TEST(CheckReport, Text) { expectGolden("check.txt", writtenCheck(checkEntries(), {})); }
 
 TEST(CheckReport, Json) {
-  const std::string text = written(entries(), {.json = true});
+  const std::string text = writtenCheck(checkEntries(), {.json = true});
   expectGolden("check.json", text);
   expectValid("check", text);
 }
 
 TEST(CheckReport, NoMappings) {
-  EXPECT_EQ(written({}, {}), "no mappings\n");
-  expectValid("check", written({}, {.json = true}));
+  EXPECT_EQ(writtenCheck({}, {}), "no mappings\n");
+  expectValid("check", writtenCheck({}, {.json = true}));
 }
 
 }  // namespace

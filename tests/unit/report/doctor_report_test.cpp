@@ -9,8 +9,8 @@
 namespace vfpass::report {
 namespace {
 
-std::string written(const std::vector<Diagnosis>& diagnoses, const Style& style,
-                    ListedChecks listed = ListedChecks::none) {
+std::string writtenDoctor(const std::vector<Diagnosis>& diagnoses, const Style& style,
+                          ListedChecks listed = ListedChecks::none) {
   std::ostringstream out;
   writeDoctor(out, diagnoses, listed, style);
   return out.str();
@@ -31,13 +31,15 @@ std::vector<Diagnosis> diagnoses() {
 }
 
 TEST(DoctorReport, Text) {
-  expectGolden("doctor.txt", written(diagnoses(), {}, ListedChecks::all));
+  expectGolden("doctor.txt", writtenDoctor(diagnoses(), {}, ListedChecks::all));
 }
 
-TEST(DoctorReport, ProblemsOnly) { expectGolden("doctor_problems.txt", written(diagnoses(), {})); }
+TEST(DoctorReport, ProblemsOnly) {
+  expectGolden("doctor_problems.txt", writtenDoctor(diagnoses(), {}));
+}
 
 TEST(DoctorReport, Json) {
-  const std::string text = written(diagnoses(), {.json = true});
+  const std::string text = writtenDoctor(diagnoses(), {.json = true});
   expectGolden("doctor.json", text);
   expectValid("doctor", text);
 }
@@ -46,12 +48,12 @@ TEST(DoctorReport, WarningIsNoFailure) {
   const std::vector<Diagnosis> warning{
       {{"gpu-bar", "0000:08:00.0", Outcome::warning, "a 64-bit memory BAR", "32-bit", "firmware"},
        "RDMA"}};
-  const std::string text = written(warning, {});
+  const std::string text = writtenDoctor(warning, {});
   EXPECT_TRUE(
       text.starts_with("ready: 0 checks failed, 0 passed, 0 not observable, 0 waived, 1 "
                        "with warnings\n\nwarning: gpu-bar, 0000:08:00.0\n"))
       << text;
-  const std::string json = written(warning, {.json = true});
+  const std::string json = writtenDoctor(warning, {.json = true});
   EXPECT_NE(json.find("\"result\": \"passed\""), std::string::npos);
   EXPECT_NE(json.find("\"result\": \"warning\""), std::string::npos);
   expectValid("doctor", json);
@@ -61,14 +63,14 @@ TEST(DoctorReport, AcceptedFindingIsVisibleAndNoFailure) {
   std::vector<Diagnosis> found{{{"acs", "rail 0", Outcome::failed, "1x111x1", "0011101", "reboot"},
                                 "both",
                                 Acceptance{"bare\x1b metal", "2027-01-31", false}}};
-  const std::string text = written(found, {});
+  const std::string text = writtenDoctor(found, {});
   EXPECT_TRUE(text.starts_with(
       "ready: 0 checks failed, 0 passed, 0 not observable, 0 waived, 1 accepted\n\naccepted: acs, "
       "rail 0\n"))
       << text;
   EXPECT_NE(text.find("\n  accepted until 2027-01-31: bare\\x1b metal\n"), std::string::npos)
       << text;
-  const std::string json = written(found, {.json = true});
+  const std::string json = writtenDoctor(found, {.json = true});
   EXPECT_NE(json.find("\"result\": \"passed\""), std::string::npos);
   EXPECT_NE(json.find("\"expired\": false"), std::string::npos);
   expectValid("doctor", json);
@@ -81,18 +83,18 @@ TEST(DoctorReport, ExpiredAcceptanceIsNamedAndFails) {
                                      {{"acs", "rail 1", Outcome::failed, "1x111x1", "0011101", "x"},
                                       "both",
                                       Acceptance{"bare metal", "2027-02-31", false}}};
-  const std::string text = written(found, {});
+  const std::string text = writtenDoctor(found, {});
   EXPECT_TRUE(text.starts_with("not ready: 1 check failed,")) << text;
   EXPECT_NE(text.find("\n  the acceptance ended on 2027-01-31: bare metal\n"), std::string::npos);
-  const std::string json = written(found, {.json = true});
+  const std::string json = writtenDoctor(found, {.json = true});
   EXPECT_NE(json.find("\"result\": \"failed\",\n  \"findings\""), std::string::npos) << json;
   expectValid("doctor", json);
 }
 
 TEST(DoctorReport, NoProblem) {
-  const std::string text = written({diagnoses().front()}, {});
+  const std::string text = writtenDoctor({diagnoses().front()}, {});
   EXPECT_TRUE(text.starts_with("ready: 0 checks failed, 1 passed,")) << text;
-  expectValid("doctor", written({}, {.json = true}));
+  expectValid("doctor", writtenDoctor({}, {.json = true}));
 }
 
 }  // namespace

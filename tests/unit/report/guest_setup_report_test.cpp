@@ -9,7 +9,7 @@
 namespace vfpass::report {
 namespace {
 
-GuestSetupReport sample() {
+GuestSetupReport sampleGuestSetup() {
   GuestSetupReport report;
   report.domainName = "train0";
   report.tool = "NetworkManager";
@@ -31,10 +31,10 @@ std::string text(const GuestSetupReport& report, const Style& style) {
   return out.str();
 }
 
-TEST(GuestSetupReportTest, Text) { expectGolden("guest-setup.txt", text(sample(), {})); }
+TEST(GuestSetupReportTest, Text) { expectGolden("guest-setup.txt", text(sampleGuestSetup(), {})); }
 
 TEST(GuestSetupReportTest, Json) {
-  const std::string json = text(sample(), {.json = true});
+  const std::string json = text(sampleGuestSetup(), {.json = true});
   expectGolden("guest-setup.json", json);
   expectValid("guest-setup", json);
 }

@@ -25,30 +25,31 @@ GuidList guidList() {
   return list;
 }
 
-std::string written(const GuidList& list, GuidFormat format, const Style& style = {}) {
+std::string writtenGuids(const GuidList& list, GuidFormat format, const Style& style = {}) {
   std::ostringstream out;
   writeGuids(out, list, format, style);
   return out.str();
 }
 
 TEST(GuidsReport, HasATableRulesAndCsv) {
-  expectGolden("guids.txt", written(guidList(), GuidFormat::table));
-  expectGolden("guids.conf", written(guidList(), GuidFormat::opensm));
-  expectGolden("guids.csv", written(guidList(), GuidFormat::csv));
+  expectGolden("guids.txt", writtenGuids(guidList(), GuidFormat::table));
+  expectGolden("guids.conf", writtenGuids(guidList(), GuidFormat::opensm));
+  expectGolden("guids.csv", writtenGuids(guidList(), GuidFormat::csv));
 }
 
 TEST(GuidsReport, JsonMatchesItsSchema) {
-  const std::string text = written(guidList(), GuidFormat::csv, {.json = true});
+  const std::string text = writtenGuids(guidList(), GuidFormat::csv, {.json = true});
   expectValid("guids", text);
   expectGolden("guids.json", text);
-  expectValid("guids", written({"host1", {}, {}}, GuidFormat::table, {.json = true}));
+  expectValid("guids", writtenGuids({"host1", {}, {}}, GuidFormat::table, {.json = true}));
 }
 
 TEST(GuidsReport, WithoutLeasesOnlyTheTableSaysSo) {
-  EXPECT_EQ(written({"h", {}, 1}, GuidFormat::table), "no leased InfiniBand VF has a port GUID\n");
-  EXPECT_EQ(written({"h", {}, 1}, GuidFormat::csv),
+  EXPECT_EQ(writtenGuids({"h", {}, 1}, GuidFormat::table),
+            "no leased InfiniBand VF has a port GUID\n");
+  EXPECT_EQ(writtenGuids({"h", {}, 1}, GuidFormat::csv),
             "host,domain,entry,vf,node_guid,port_guid,p_key\n");
-  EXPECT_EQ(written({"h", {}, 1}, GuidFormat::opensm),
+  EXPECT_EQ(writtenGuids({"h", {}, 1}, GuidFormat::opensm),
             "# vfpass host guids: InfiniBand VFs leased on h\n");
 }
 
@@ -56,7 +57,7 @@ TEST(GuidsReport, WithoutLeasesOnlyTheTableSaysSo) {
 TEST(GuidsReport, NoNameMakesALineThatOpenSmSplits) {
   GuidList list{std::string(9000, '\1'), {infinibandLease(std::string(9000, '\1'), 2)}, 1};
   list.leases.front().entry = std::string(9000, '\1');
-  std::istringstream lines(written(list, GuidFormat::opensm));
+  std::istringstream lines(writtenGuids(list, GuidFormat::opensm));
   for (std::string line; std::getline(lines, line);) {
     EXPECT_LT(line.size(), 4095U);
   }

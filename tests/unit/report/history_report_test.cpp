@@ -37,7 +37,7 @@ PastOperation gcByTimer() {
   return past;
 }
 
-std::string written(const std::vector<PastOperation>& operations, const Style& style) {
+std::string writtenHistory(const std::vector<PastOperation>& operations, const Style& style) {
   std::ostringstream out;
   writeHistory(out, operations, style);
   return out.str();
@@ -48,18 +48,18 @@ TEST(HistoryReport, ListsOperations) {
   boot.operation = "release";
   boot.result = "done";
   boot.unit = "";
-  expectGolden("history.txt", written({attachOf("train0"), gcByTimer(), boot}, {}));
+  expectGolden("history.txt", writtenHistory({attachOf("train0"), gcByTimer(), boot}, {}));
 }
 
 TEST(HistoryReport, JsonMatchesItsSchema) {
-  const std::string text = written({attachOf("a\n\xff"), gcByTimer()}, {.json = true});
+  const std::string text = writtenHistory({attachOf("a\n\xff"), gcByTimer()}, {.json = true});
   expectValid("history", text);
   expectGolden("history.json", text);
 }
 
 TEST(HistoryReport, WithoutOperationsSaysSo) {
-  EXPECT_EQ(written({}, {}), "no operations\n");
-  expectValid("history", written({}, {.json = true}));
+  EXPECT_EQ(writtenHistory({}, {}), "no operations\n");
+  expectValid("history", writtenHistory({}, {.json = true}));
 }
 
 }  // namespace

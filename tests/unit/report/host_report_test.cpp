@@ -10,13 +10,13 @@
 namespace vfpass::report {
 namespace {
 
-std::string written(const std::vector<HostEntry>& entries, const Style& style) {
+std::string writtenHost(const std::vector<HostEntry>& entries, const Style& style) {
   std::ostringstream out;
   writeHost(out, {entries, {}}, style);
   return out.str();
 }
 
-std::vector<HostEntry> entries() {
+std::vector<HostEntry> hostEntries() {
   HostEntry managed{"0000:3b:00.0", "ens1f0np0", true, {}, {}, {}};
   managed.steps = {{SetMtu{{0, 0x3b, 0, 0}, 9000}, {}, "host.yaml asks for it", false},
                    {SetLinkUp{{0, 0x3b, 0, 0}, false}, {}, "netdev ens1f0np0 is up", true}};
@@ -28,10 +28,10 @@ std::vector<HostEntry> entries() {
   return {managed, missing};
 }
 
-TEST(HostReport, Text) { expectGolden("host.txt", written(entries(), {})); }
+TEST(HostReport, Text) { expectGolden("host.txt", writtenHost(hostEntries(), {})); }
 
 TEST(HostReport, Json) {
-  const std::string text = written(entries(), {.json = true});
+  const std::string text = writtenHost(hostEntries(), {.json = true});
   expectGolden("host.json", text);
   expectValid("host", text);
 }
@@ -75,12 +75,12 @@ TEST(HostReport, LinkOfOthersIsNotPending) {
 }
 
 TEST(HostReport, NoPfs) {
-  EXPECT_EQ(written({}, {}), "no PFs on this host or in host.yaml\n");
-  expectValid("host", written({}, {.json = true}));
+  EXPECT_EQ(writtenHost({}, {}), "no PFs on this host or in host.yaml\n");
+  expectValid("host", writtenHost({}, {.json = true}));
 }
 
 TEST(HostReport, OmitsTheTableForFailuresOnly) {
-  EXPECT_EQ(written({{"pci 0000:01:00.0", "", true, {}, {}, {"no such PF"}}}, {}),
+  EXPECT_EQ(writtenHost({{"pci 0000:01:00.0", "", true, {}, {}, {"no such PF"}}}, {}),
             "failed: no such PF\n");
 }
 

@@ -45,7 +45,7 @@ ImportedVf fullVf() {
   return vf;
 }
 
-ImportReport sample() {
+ImportReport sampleImport() {
   ImportReport report;
   report.vm = "train \"0\"\n";
   report.command = "vfpass import train0";
@@ -86,15 +86,15 @@ ImportHostReport hostSample() {
 }
 
 template <typename Report>
-std::string written(const Report& report, const std::string& text, const std::string& file,
-                    bool json) {
+std::string writtenImport(const Report& report, const std::string& text, const std::string& file,
+                          bool json) {
   std::ostringstream out;
   writeImport(out, report, text, file, {.json = json});
   return out.str();
 }
 
 TEST(ImportReport, TextHasValuesSourcesAndReasons) {
-  expectGolden("import.yaml", mappingText(sample()));
+  expectGolden("import.yaml", mappingText(sampleImport()));
   expectGolden("import-host.yaml", hostText(hostSample()));
 }
 
@@ -105,23 +105,24 @@ TEST(ImportReport, PfWithoutVfsMayGetThem) {
 }
 
 TEST(ImportReport, NoNameCanBeginALine) {
-  for (const std::string& text : {mappingText(sample()), hostText(hostSample())}) {
+  for (const std::string& text : {mappingText(sampleImport()), hostText(hostSample())}) {
     EXPECT_THAT(text, Not(HasSubstr("\n.yaml")));
     EXPECT_THAT(text, Not(HasSubstr("\nfunction ")));
   }
 }
 
 TEST(ImportReport, JsonMatchesItsSchema) {
-  const std::string text = written(sample(), "version: 1\n", "/etc/vfpass/vms/a.yaml", true);
+  const std::string text =
+      writtenImport(sampleImport(), "version: 1\n", "/etc/vfpass/vms/a.yaml", true);
   expectValid("import", text);
   expectGolden("import.json", text);
-  expectValid("import", written(ImportReport{}, "", "", true));
-  expectValid("import", written(hostSample(), "version: 1\n", "", true));
+  expectValid("import", writtenImport(ImportReport{}, "", "", true));
+  expectValid("import", writtenImport(hostSample(), "version: 1\n", "", true));
 }
 
 TEST(ImportReport, TextIsWrittenAsItIs) {
-  EXPECT_EQ(written(hostSample(), "text", "", false), "text");
-  EXPECT_EQ(written(sample(), "text", "", false), "text");
+  EXPECT_EQ(writtenImport(hostSample(), "text", "", false), "text");
+  EXPECT_EQ(writtenImport(sampleImport(), "text", "", false), "text");
 }
 
 }  // namespace

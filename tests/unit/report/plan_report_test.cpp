@@ -13,9 +13,9 @@ namespace {
 constexpr const char* diff =
     "--- train0\n+++ train0\n@@ -1 +1 @@\n-<devices/>\n+<devices>\x1b[31m</devices>\n";
 
-std::string written(const Plan& plan, const std::string& xmlDiff, const Style& style,
-                    const PlanText& text = {}, const PlanDistances& distances = {},
-                    const PlanSettings& settings = {}) {
+std::string writtenPlan(const Plan& plan, const std::string& xmlDiff, const Style& style,
+                        const PlanText& text = {}, const PlanDistances& distances = {},
+                        const PlanSettings& settings = {}) {
   std::ostringstream out;
   writePlan(out, plan, xmlDiff, style, distances, settings, text);
   return out.str();
@@ -26,14 +26,14 @@ topology::DeviceMatrix matrixOf(topology::Distance distance) {
   return {{"gpu0", "rail0"}, {{Distance::self, distance}, {distance, Distance::self}}};
 }
 
-TEST(PlanReport, Text) { expectGolden("plan.txt", written(samples::plan(), diff, {})); }
+TEST(PlanReport, Text) { expectGolden("plan.txt", writtenPlan(samples::plan(), diff, {})); }
 
 TEST(PlanReport, ColouredText) {
-  expectGolden("plan-coloured.txt", written(samples::plan(), diff, {.color = true}));
+  expectGolden("plan-coloured.txt", writtenPlan(samples::plan(), diff, {.color = true}));
 }
 
 TEST(PlanReport, Json) {
-  const std::string text = written(samples::plan(), diff, {.json = true});
+  const std::string text = writtenPlan(samples::plan(), diff, {.json = true});
   expectGolden("plan.json", text);
   expectValid("plan", text);
 }
@@ -41,12 +41,12 @@ TEST(PlanReport, Json) {
 TEST(PlanReport, NothingToDo) {
   Plan empty;
   empty.domainName = "evil\nname";
-  EXPECT_EQ(written(empty, "", {}), "attach evil\\x0aname: nothing to do\n");
-  expectValid("plan", written(empty, "", {.json = true}));
+  EXPECT_EQ(writtenPlan(empty, "", {}), "attach evil\\x0aname: nothing to do\n");
+  expectValid("plan", writtenPlan(empty, "", {.json = true}));
 }
 
 TEST(PlanReport, ReportsChangeOfTheXmlOnly) {
-  const std::string text = written({}, "+<a/>\n", {});
+  const std::string text = writtenPlan({}, "+<a/>\n", {});
   EXPECT_EQ(text.find("nothing to do"), std::string::npos);
   EXPECT_NE(text.find("+<a/>\n"), std::string::npos);
 }
@@ -56,8 +56,8 @@ TEST(PlanReport, AlignsReasonsOfTwoDigitNumbers) {
   for (std::size_t i = plan.steps.size(); i < 10; ++i) {
     plan.steps.push_back(plan.steps[i - 3]);  // kinds alternate, so that each is shown alone
   }
-  EXPECT_NE(written(plan, "", {}).find("\n  10. create"), std::string::npos);
-  EXPECT_NE(written(plan, "", {}).find("\n      because the PF"), std::string::npos);
+  EXPECT_NE(writtenPlan(plan, "", {}).find("\n  10. create"), std::string::npos);
+  EXPECT_NE(writtenPlan(plan, "", {}).find("\n      because the PF"), std::string::npos);
 }
 
 TEST(PlanReport, EndsWithASummary) {
@@ -69,32 +69,32 @@ TEST(PlanReport, EndsWithASummary) {
   const PlanSettings settings{{{setting, true}, {setting, false}, {manual, false}, {kept, false}},
                               "+<a/>\n"};
   const PlanText text{"vfpass attach train0"};
-  EXPECT_TRUE(written(samples::plan(), diff, {}, text, {}, settings)
+  EXPECT_TRUE(writtenPlan(samples::plan(), diff, {}, text, {}, settings)
                   .ends_with("\n\n3 steps, 2 settings not applied; apply with `vfpass attach "
                              "train0`\n"));
-  EXPECT_TRUE(written(samples::plan(), diff, {}, text)
+  EXPECT_TRUE(writtenPlan(samples::plan(), diff, {}, text)
                   .ends_with("\n\n3 steps; apply with `vfpass attach train0`\n"));
-  EXPECT_EQ(written({}, "", {}, text), "attach : nothing to do\n");
+  EXPECT_EQ(writtenPlan({}, "", {}, text), "attach : nothing to do\n");
 }
 
 TEST(PlanReport, OmitsXmlFromTheTextOnly) {
   const PlanText text{"", false};
   const PlanSettings settings{{{DomainSetting{"hard-limit", "", ""}, false}}, "+<further/>\n"};
-  const std::string shown = written(samples::plan(), diff, {}, text, {}, settings);
+  const std::string shown = writtenPlan(samples::plan(), diff, {}, text, {}, settings);
   EXPECT_EQ(shown.find("devices/"), std::string::npos) << shown;
   EXPECT_EQ(shown.find("further"), std::string::npos) << shown;
   EXPECT_NE(shown.find("hard-limit"), std::string::npos) << shown;
-  EXPECT_EQ(written(samples::plan(), diff, {.json = true}, text, {}, settings),
-            written(samples::plan(), diff, {.json = true}, {}, {}, settings));
+  EXPECT_EQ(writtenPlan(samples::plan(), diff, {.json = true}, text, {}, settings),
+            writtenPlan(samples::plan(), diff, {.json = true}, {}, {}, settings));
 }
 
 TEST(PlanReport, FoldsOurMetadata) {
-  const std::string text = written(samples::plan(),
-                                   "@@ -1,2 +1,5 @@\n <metadata>\n"
-                                   "-    <vfpass:domain>\n+    <vfpass:domain seal='1'>\n"
-                                   "+      <vfpass:lease>{}</vfpass:lease>\n"
-                                   "     </vfpass:domain>\n </metadata>\n+<vfpass/>\n",
-                                   {});
+  const std::string text = writtenPlan(samples::plan(),
+                                       "@@ -1,2 +1,5 @@\n <metadata>\n"
+                                       "-    <vfpass:domain>\n+    <vfpass:domain seal='1'>\n"
+                                       "+      <vfpass:lease>{}</vfpass:lease>\n"
+                                       "     </vfpass:domain>\n </metadata>\n+<vfpass/>\n",
+                                       {});
   EXPECT_TRUE(
       text.ends_with("XML:\n@@ -1,2 +1,5 @@\n <metadata>\n"
                      "     (4 lines of vfpass's own metadata)\n"
@@ -105,7 +105,7 @@ TEST(PlanReport, FoldsOurMetadata) {
 TEST(PlanReport, ShowsMatricesOnlyWhereTheyDiffer) {
   using topology::Distance;
   const auto shown = [](const PlanDistances& distances) {
-    const std::string text = written(samples::plan(), "", {}, {}, distances);
+    const std::string text = writtenPlan(samples::plan(), "", {}, {}, distances);
     const auto at = text.find("\ndistances");
     return at == std::string::npos ? "" : text.substr(at);
   };

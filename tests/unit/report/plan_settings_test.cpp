@@ -20,23 +20,25 @@ PlanSettings sampleSettings() {
   return {{{bits, false}, {bits, true}, {firmware, false}, {limit, false}}, "+<maxphysaddr/>\n"};
 }
 
-std::string written(const PlanSettings& settings, const Style& style) {
+std::string writtenSettings(const PlanSettings& settings, const Style& style) {
   std::ostringstream out;
   writePlan(out, samples::plan(), "", style, {}, settings);
   return out.str();
 }
 
-TEST(PlanSettings, Text) { expectGolden("plan-settings.txt", written(sampleSettings(), {})); }
+TEST(PlanSettings, Text) {
+  expectGolden("plan-settings.txt", writtenSettings(sampleSettings(), {}));
+}
 
 TEST(PlanSettings, Json) {
-  const std::string text = written(sampleSettings(), {.json = true});
+  const std::string text = writtenSettings(sampleSettings(), {.json = true});
   expectGolden("plan-settings.json", text);
   expectValid("plan", text);
 }
 
 TEST(PlanSettings, AreOmittedWithoutSettings) {
-  EXPECT_THAT(written({}, {}), testing::Not(testing::HasSubstr("settings")));
-  EXPECT_THAT(written({}, {.json = true}), testing::Not(testing::HasSubstr("settings")));
+  EXPECT_THAT(writtenSettings({}, {}), testing::Not(testing::HasSubstr("settings")));
+  EXPECT_THAT(writtenSettings({}, {.json = true}), testing::Not(testing::HasSubstr("settings")));
 }
 
 }  // namespace

@@ -17,21 +17,21 @@ Error sampleError() {
           "run `vfpass check`"};
 }
 
-std::string written(const Result& result) {
+std::string writtenResult(const Result& result) {
   std::ostringstream out;
   writeResult(out, result);
   return out.str();
 }
 
 TEST(ResultReport, HasOperationsNotesAndFailures) {
-  const std::string text =
-      written({"gc", {samples::plan()}, {"released lease rail0"}, {"PF is down"}, {sampleError()}});
+  const std::string text = writtenResult(
+      {"gc", {samples::plan()}, {"released lease rail0"}, {"PF is down"}, {sampleError()}});
   expectGolden("result.json", text);
   expectValid("result", text);
 }
 
 TEST(ResultReport, SaysThatNothingChanged) {
-  const std::string text = written({"attach", {}, {"nothing to do"}, {}, {}});
+  const std::string text = writtenResult({"attach", {}, {"nothing to do"}, {}, {}});
   expectValid("result", text);
   EXPECT_NE(text.find("\"changed\": false"), std::string::npos);
 }
@@ -40,7 +40,7 @@ TEST(ResultReport, HostPlanHasNoDomain) {
   Plan plan = samples::plan();
   plan.kind = PlanKind::host;
   plan.domainName.clear();
-  const std::string text = written({"recover", {plan}, {}, {}, {}});
+  const std::string text = writtenResult({"recover", {plan}, {}, {}, {}});
   expectValid("result", text);
   EXPECT_NE(text.find("\"domain\": null"), std::string::npos);
 }
@@ -95,7 +95,7 @@ TEST(ResultReport, AllOmitsTheReasonsIfNoVmHasOne) {
 TEST(ResultReport, AllIsOneDocumentWithThoseOfTheVms) {
   AllResult result = sampleOfAll();
   result.vms[1].uuid = Uuid{};
-  result.vms[1].document = written({"attach", {}, {"nothing to do"}, {}, {}});
+  result.vms[1].document = writtenResult({"attach", {}, {"nothing to do"}, {}, {}});
   result.failures = {sampleError()};
   std::ostringstream out;
   writeAll(out, result, {.json = true});

@@ -10,16 +10,16 @@
 namespace vfpass::report {
 namespace {
 
-std::string written(const std::vector<StatusEntry>& entries, const Style& style,
-                    const std::vector<std::string>& notes = {},
-                    const std::vector<RefusedMetadata>& refused = {},
-                    const std::vector<PeerMapping>& peers = {}) {
+std::string writtenStatus(const std::vector<StatusEntry>& entries, const Style& style,
+                          const std::vector<std::string>& notes = {},
+                          const std::vector<RefusedMetadata>& refused = {},
+                          const std::vector<PeerMapping>& peers = {}) {
   std::ostringstream out;
   writeStatus(out, {entries, peers, refused, notes}, style);
   return out.str();
 }
 
-std::vector<StatusEntry> entries() {
+std::vector<StatusEntry> statusEntries() {
   StatusEntry fine{samples::lease(), true, true, {}};
   StatusEntry drifted{samples::lease(), true, false, {"trust is on, attach set off"}};
   drifted.lease.entry = "rail1";
@@ -56,19 +56,19 @@ std::vector<PeerMapping> peers() {
 
 TEST(StatusReport, Text) {
   expectGolden("status.txt",
-               written(entries(), {}, {"libvirt does not answer"}, refused(), peers()));
+               writtenStatus(statusEntries(), {}, {"libvirt does not answer"}, refused(), peers()));
 }
 
 TEST(StatusReport, Json) {
-  const std::string text =
-      written(entries(), {.json = true}, {"libvirt does not answer"}, refused(), peers());
+  const std::string text = writtenStatus(statusEntries(), {.json = true},
+                                         {"libvirt does not answer"}, refused(), peers());
   expectGolden("status.json", text);
   expectValid("status", text);
 }
 
 TEST(StatusReport, NoLeases) {
-  EXPECT_EQ(written({}, {}), "no leases\n");
-  expectValid("status", written({}, {.json = true}));
+  EXPECT_EQ(writtenStatus({}, {}), "no leases\n");
+  expectValid("status", writtenStatus({}, {.json = true}));
 }
 
 }  // namespace

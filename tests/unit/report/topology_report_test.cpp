@@ -22,28 +22,28 @@ using testing::HasSubstr;
 using testing::Not;
 
 template <typename Write>
-std::string written(Write write) {
+std::string outputOf(Write write) {
   std::ostringstream out;
   write(out);
   return out.str();
 }
 
 std::string svgOf(const TopologyReport& report) {
-  return written([&](auto& out) { writeTopologySvg(out, report); });
+  return outputOf([&](auto& out) { writeTopologySvg(out, report); });
 }
 
 TEST(TopologyReport, Matrix) {
   expectGolden("topo-matrix.txt",
-               written([](auto& out) { writeTopologyMatrix(out, samples::topology(), {}); }));
+               outputOf([](auto& out) { writeTopologyMatrix(out, samples::topology(), {}); }));
 }
 
 TEST(TopologyReport, Tree) {
   expectGolden("topo-tree.txt",
-               written([](auto& out) { writeTopologyTree(out, samples::topology(), {}); }));
+               outputOf([](auto& out) { writeTopologyTree(out, samples::topology(), {}); }));
 }
 
 TEST(TopologyReport, Json) {
-  const auto text = written([](auto& out) { writeTopologyJson(out, samples::topology()); });
+  const auto text = outputOf([](auto& out) { writeTopologyJson(out, samples::topology()); });
   expectGolden("topo.json", text);
   expectValid("topo", text);
 }
@@ -92,14 +92,14 @@ TEST(TopologyReport, NvlinkManagementIsNoNic) {
   nic->role = FunctionRole::nvlinkManagement;
   const std::string name = nic->rdmaDevice();
   const std::string address = toString(nic->address);
-  const auto matrix = written([&](auto& out) { writeTopologyMatrix(out, report, {}); });
+  const auto matrix = outputOf([&](auto& out) { writeTopologyMatrix(out, report, {}); });
   EXPECT_THAT(matrix, HasSubstr("\nNVLink management of the GPU board, no NICs: " + name + " (" +
                                 address + ")\n"));
   EXPECT_THAT(matrix, Not(HasSubstr(name + "  "))) << "neither PF nor rail";
-  EXPECT_THAT(written([&](auto& out) { writeTopologyTree(out, report, {}); }),
+  EXPECT_THAT(outputOf([&](auto& out) { writeTopologyTree(out, report, {}); }),
               HasSubstr(name + "  " + address + "  NVLink management"));
   EXPECT_THAT(svgOf(report), HasSubstr("NVLink mgmt"));
-  const auto json = written([&](auto& out) { writeTopologyJson(out, report); });
+  const auto json = outputOf([&](auto& out) { writeTopologyJson(out, report); });
   expectValid("topo", json);
   EXPECT_THAT(json, HasSubstr("\"nvlink-management\""));
 }
@@ -115,11 +115,11 @@ TEST(TopologyReport, EscapesUntrustedTextInThePicture) {
 
 TEST(TopologyReport, EscapesUntrustedTextInOtherFormats) {
   const TopologyReport report = samples::hostileTopology();
-  const auto tree = written([&](auto& out) { writeTopologyTree(out, report, {}); });
-  const auto matrix = written([&](auto& out) { writeTopologyMatrix(out, report, {}); });
+  const auto tree = outputOf([&](auto& out) { writeTopologyTree(out, report, {}); });
+  const auto matrix = outputOf([&](auto& out) { writeTopologyMatrix(out, report, {}); });
   EXPECT_THAT(tree + matrix, Not(HasSubstr("\x1b")));
-  expectValid("topo", written([&](auto& out) { writeTopologyJson(out, report); }));
-  const auto nccl = written([&](auto& out) { writeNcclTopology(out, report.topology); });
+  expectValid("topo", outputOf([&](auto& out) { writeTopologyJson(out, report); }));
+  const auto nccl = outputOf([&](auto& out) { writeNcclTopology(out, report.topology); });
   EXPECT_THAT(nccl, HasSubstr("vendor=\"/textscript2J\""));
 }
 
@@ -132,7 +132,7 @@ TEST(XmlText, HasOnlyCharactersOfXml) {
 TEST(SvgWriter, EscapesXmlSpecialCharacters) {
   pugi::xml_document document;
   SvgWriter(document).text({1, 2}, "name", "<a href='x'>&\"</a>");
-  EXPECT_EQ(written([&](auto& out) { writeSvg(out, document); }),
+  EXPECT_EQ(outputOf([&](auto& out) { writeSvg(out, document); }),
             "<text class=\"name\" x=\"1\" y=\"2\">&lt;a href='x'&gt;&amp;\"&lt;/a&gt;</text>\n");
 }
 
@@ -144,7 +144,7 @@ TEST(Fitted, CutsAtCharacters) {
 
 TEST(NcclTopology, DescribesTheHost) {
   const auto text =
-      written([](auto& out) { writeNcclTopology(out, samples::topology().topology); });
+      outputOf([](auto& out) { writeNcclTopology(out, samples::topology().topology); });
   expectGolden("nccl-host.xml", text);
   EXPECT_THAT(text, HasSubstr("familyid=\"175\"")) << "NCCL's number for AMD's family 25";
 }
@@ -160,7 +160,7 @@ TEST(NcclTopology, DescribesAGuest) {
     }
   }
   expectGolden("nccl-guest.xml",
-               written([&](auto& out) { writeGuestNcclTopology(out, report.topology, devices); }));
+               outputOf([&](auto& out) { writeGuestNcclTopology(out, report.topology, devices); }));
 }
 
 // With `scripts/check-nccl-topology tests/unit/report/golden/guest`, NCCL itself reads these two
@@ -176,7 +176,7 @@ TEST(NcclTopology, DescribesAGuestWithDevicesOfBothNodes) {
         {static_cast<std::size_t>(function - topology.functions.data()), PciAddress{0, bus, 0, 0}});
   }
   expectGolden("guest/nccl.xml",
-               written([&](auto& out) { writeGuestNcclTopology(out, topology, devices); }));
+               outputOf([&](auto& out) { writeGuestNcclTopology(out, topology, devices); }));
   auto document = nlohmann::ordered_json::object();
   for (const auto& gpu : devices) {
     for (const auto& nic : devices) {
@@ -194,7 +194,7 @@ TEST(NcclTopology, DescribesAGuestWithDevicesOfBothNodes) {
 
 TEST(NcclTopology, FollowsTheSyntaxOfNcclsParser) {
   const auto text =
-      written([](auto& out) { writeNcclTopology(out, samples::topology().topology); });
+      outputOf([](auto& out) { writeNcclTopology(out, samples::topology().topology); });
   EXPECT_TRUE(text.starts_with("<system version=\"1\">\n"));
   EXPECT_THAT(text, Not(HasSubstr("\t")));
   EXPECT_THAT(text, Not(HasSubstr("<?xml")));
@@ -226,18 +226,18 @@ TEST(ProposalReport, MappingAndJson) {
   report.schemaFile = "/usr/share/vfpass/mapping.schema.json";
   report.topology = sample.topology;
   report.proposal = topology::propose(sample.topology, sample.leases, {2, 3});
-  expectGolden("init.yaml", written([&](auto& out) { writeProposal(out, report, {}); }));
+  expectGolden("init.yaml", outputOf([&](auto& out) { writeProposal(out, report, {}); }));
   const auto json =
-      written([&](auto& out) { writeProposal(out, report, {.json = true, .color = false}); });
+      outputOf([&](auto& out) { writeProposal(out, report, {.json = true, .color = false}); });
   expectGolden("init.json", json);
   expectValid("init", json);
 }
 
 TEST(SnapshotReport, TextAndJson) {
   const SnapshotReport report{"/tmp/host", {{"class", 12}, {"uevent", 30}}, 40};
-  EXPECT_EQ(written([&](auto& out) { writeSnapshot(out, report, {}); }),
+  EXPECT_EQ(outputOf([&](auto& out) { writeSnapshot(out, report, {}); }),
             "/tmp/host: 42 files, 40 links\n  class 12\n  uevent 30\n");
-  expectValid("snapshot", written([&](auto& out) {
+  expectValid("snapshot", outputOf([&](auto& out) {
                 writeSnapshot(out, report, {.json = true, .color = false});
               }));
 }

@@ -11,7 +11,7 @@
 namespace vfpass::report {
 namespace {
 
-VerifyReport sample() {
+VerifyReport sampleVerify() {
   VerifyReport report;
   report.domainName = "train0";
   report.time = "2026-11-21T09:40:00Z";
@@ -49,11 +49,11 @@ std::string text(const VerifyReport& report, const Style& style) {
 }
 
 TEST(VerifyReportTest, TextBeginsWithTheFirstFailure) {
-  expectGolden("verify.txt", text(sample(), {}));
+  expectGolden("verify.txt", text(sampleVerify(), {}));
 }
 
 TEST(VerifyReportTest, FigureAboveLimitHasNoShareOfIt) {
-  VerifyReport report = sample();
+  VerifyReport report = sampleVerify();
   report.figures[0].gigabitsPerSecond = 386;
   report.figures[0].limit = 72.5;
   EXPECT_NE(text(report, {}).find("wrong limit"), std::string::npos);
@@ -63,7 +63,7 @@ TEST(VerifyReportTest, FigureAboveLimitHasNoShareOfIt) {
 }
 
 TEST(VerifyReportTest, SizesHaveTheirOwnTable) {
-  VerifyReport report = sample();
+  VerifyReport report = sampleVerify();
   report.figures = {};
   for (const char* operation : {"write", "read"}) {
     Figure figure{"rail0", operation, "host", 2, 32, operation == std::string("read") ? 0.25 : 0.5};
@@ -82,7 +82,7 @@ TEST(VerifyReportTest, SizesHaveTheirOwnTable) {
 }
 
 TEST(VerifyReportTest, FiguresOfNcclAreValid) {
-  VerifyReport report = sample();
+  VerifyReport report = sampleVerify();
   report.figures = {};
   for (const char* operation : {"all-reduce", "all-gather"}) {
     Figure figure{"", operation, "gpu", std::uint64_t{1} << 30U, 4096, 1360};
@@ -96,14 +96,14 @@ TEST(VerifyReportTest, FiguresOfNcclAreValid) {
 }
 
 TEST(VerifyReportTest, Json) {
-  const std::string json = text(sample(), {.json = true});
+  const std::string json = text(sampleVerify(), {.json = true});
   expectGolden("verify.json", json);
   expectValid("verify", json);
   EXPECT_EQ(lastVerification(json), "failed, 2026-11-21T09:40:00Z");
 }
 
 TEST(VerifyReportTest, BoundsTextsOfGuest) {
-  VerifyReport report = sample();
+  VerifyReport report = sampleVerify();
   const Finding flood{"mac", "rail1", Outcome::failed, "MAC", std::string(3U << 20U, '\x01'), "x"};
   report.findings.insert(report.findings.end(), 200, flood);
   report.findings[0].seen = std::string(1023, 'a') + "\xc3\xa4 and more";
@@ -119,12 +119,12 @@ TEST(VerifyReportTest, BoundsTextsOfGuest) {
 
 TEST(VerifyReportTest, Junit) {
   std::ostringstream out;
-  writeVerifyJunit(out, sample());
+  writeVerifyJunit(out, sampleVerify());
   expectGolden("verify.junit.xml", out.str());
 }
 
 TEST(VerifyReportTest, UntrustedTextInJunitIsWellFormed) {
-  VerifyReport report = sample();
+  VerifyReport report = sampleVerify();
   report.domainName = "\x1b\xff\xef\xbf\xbe<\"";
   report.findings = {{"mac", "a\nb", Outcome::failed, "<", "\x01", "]]>\x7f\xef\xbf\xbf"}};
   std::ostringstream out;
