@@ -15,15 +15,15 @@ namespace {
 
 using testing::ElementsAre;
 
-constexpr std::uint64_t seed = 11;
-constexpr std::uint64_t slots = 8;
+constexpr std::uint64_t patternSeed = 11;
+constexpr std::uint64_t ringSlots = 8;
 
 /// Does the work of a queue pair by copying: transfers a cycle's messages in order.
 void transferCycle(HostMemory& from, HostMemory& to, const Ring& ring, const MessageRange& range,
                    const Injection& injection) {
-  from.fill(ring, seed, range);
-  corruptSource(from, ring, seed, range, injection);
-  to.poison(ring, seed, range);
+  from.fill(ring, patternSeed, range);
+  corruptSource(from, ring, patternSeed, range, injection);
+  to.poison(ring, patternSeed, range);
   for (std::uint64_t i = 0; i < range.count; ++i) {
     for (const Transfer& transfer : transfersFor(ring, range.firstMessage + i, injection)) {
       std::vector<std::byte> bytes(transfer.bytes);
@@ -37,7 +37,7 @@ void transferCycle(HostMemory& from, HostMemory& to, const Ring& ring, const Mes
 class FaultTest : public testing::TestWithParam<std::tuple<std::uint64_t, std::uint64_t>> {
  protected:
   FaultTest()
-      : ring(makeRing(std::get<0>(GetParam()), slots, UINT64_MAX, std::get<1>(GetParam()))),
+      : ring(makeRing(std::get<0>(GetParam()), ringSlots, UINT64_MAX, std::get<1>(GetParam()))),
         source(ring.bytes()),
         destination(ring.bytes()) {}
 
@@ -46,13 +46,13 @@ class FaultTest : public testing::TestWithParam<std::tuple<std::uint64_t, std::u
   CheckResult inject(Fault fault) {
     const Injection injection{fault, 21};
     for (std::uint64_t cycle = 0; cycle < 2; ++cycle) {
-      const MessageRange range{0, cycle * slots, slots};
+      const MessageRange range{0, cycle * ringSlots, ringSlots};
       transferCycle(source, destination, ring, range, injection);
-      EXPECT_EQ(checkMessages(destination, ring, seed, range).wrongMessages, 0U);
+      EXPECT_EQ(checkMessages(destination, ring, patternSeed, range).wrongMessages, 0U);
     }
-    const MessageRange range{0, 2 * slots, slots};
+    const MessageRange range{0, 2 * ringSlots, ringSlots};
     transferCycle(source, destination, ring, range, injection);
-    return checkMessages(destination, ring, seed, range);
+    return checkMessages(destination, ring, patternSeed, range);
   }
 
   static std::vector<Damage> damages(const CheckResult& result) {
@@ -69,8 +69,8 @@ class FaultTest : public testing::TestWithParam<std::tuple<std::uint64_t, std::u
 TEST_P(FaultTest, FindsNothingWithoutFault) {
   const CheckResult result = inject(Fault::none);
   EXPECT_EQ(result.wrongMessages, 0U);
-  EXPECT_EQ(result.messages, slots);
-  EXPECT_EQ(result.bytes, slots * ring.messageBytes);
+  EXPECT_EQ(result.messages, ringSlots);
+  EXPECT_EQ(result.bytes, ringSlots * ring.messageBytes);
 }
 
 TEST_P(FaultTest, FindsFlippedBit) {
@@ -91,7 +91,7 @@ TEST_P(FaultTest, FindsLostMessage) {
 TEST_P(FaultTest, FindsStaleMessage) {
   const CheckResult result = inject(Fault::stale);
   ASSERT_THAT(damages(result), ElementsAre(Damage::stale));
-  EXPECT_EQ(result.corruptions[0].foundMessage, 21U - slots);
+  EXPECT_EQ(result.corruptions[0].foundMessage, 21U - ringSlots);
 }
 
 TEST_P(FaultTest, FindsMisplacedMessage) {
@@ -128,8 +128,8 @@ TEST(Fault, NamesRoundTrip) {
 TEST(Verdict, CountsAllWrongMessagesAndDescribesSome) {
   const Ring ring = makeRing(64, 100, UINT64_MAX, 0);
   HostMemory memory(ring.bytes());
-  memory.poison(ring, seed, {0, 0, 100});
-  const CheckResult result = checkMessages(memory, ring, seed, {0, 0, 100});
+  memory.poison(ring, patternSeed, {0, 0, 100});
+  const CheckResult result = checkMessages(memory, ring, patternSeed, {0, 0, 100});
   EXPECT_EQ(result.wrongMessages, 100U);
   EXPECT_EQ(result.wrongBytes, 6400U);
   EXPECT_EQ(result.corruptions.size(), CheckResult::maxDescribed);
@@ -138,12 +138,12 @@ TEST(Verdict, CountsAllWrongMessagesAndDescribesSome) {
 TEST(Verdict, ClassifiesSeveralWrongBitsAsCorrupted) {
   const Ring ring = makeRing(64, 1, UINT64_MAX, 0);
   HostMemory memory(ring.bytes());
-  memory.fill(ring, seed, {0, 0, 1});
+  memory.fill(ring, patternSeed, {0, 0, 1});
   std::byte byte{};
   memory.read(20, std::span(&byte, 1));
   byte ^= std::byte{0x11};
   memory.write(20, std::span(&byte, 1));
-  const CheckResult result = checkMessages(memory, ring, seed, {0, 0, 1});
+  const CheckResult result = checkMessages(memory, ring, patternSeed, {0, 0, 1});
   ASSERT_EQ(result.corruptions.size(), 1U);
   EXPECT_EQ(result.corruptions[0].damage, Damage::corrupted);
   EXPECT_EQ(result.corruptions[0].offset, 20U);

@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-const std::string mapped = "0000:0000:0000:0000:0000:ffff:c0a8:640a";
+const std::string mappedGid = "0000:0000:0000:0000:0000:ffff:c0a8:640a";
 
 /// A guest with one VF and one GPU below one switch.
 class InventoryTest : public testing::Test {
@@ -55,9 +55,9 @@ class InventoryTest : public testing::Test {
     tree.file(port + "/pkeys/2", "0x8001\n");
     tree.file(port + "/rate", "400 Gb/sec (4X NDR)\n");
     tree.file(port + "/link_layer", "Ethernet\n");
-    tree.file(port + "/gids/0", mapped + "\n");
+    tree.file(port + "/gids/0", mappedGid + "\n");
     tree.file(port + "/gid_attrs/types/0", "IB/RoCE v1\n");
-    tree.file(port + "/gids/1", mapped + "\n");
+    tree.file(port + "/gids/1", mappedGid + "\n");
     tree.file(port + "/gid_attrs/types/1", "RoCE v2\n");
     tree.file(port + "/gid_attrs/ndevs/1", "eth1\n");
     tree.file(port + "/gids/2", "0000:0000:0000:0000:0000:0000:0000:0000\n");

@@ -17,7 +17,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr std::uint32_t seed = 7;
+constexpr std::uint32_t valueSeed = 7;
 
 std::string errorOf(const NcclPlan& plan) {
   try {
@@ -49,37 +49,37 @@ TEST(NcclValues, SumOfAllRanksIsExact) {
 TEST(NcclValues, AreWholePositiveAndDiffer) {
   std::set<float> values;
   for (std::uint64_t index = 0; index < 1000; ++index) {
-    const float value = valueAt(index, seed);
+    const float value = valueAt(index, valueSeed);
     EXPECT_EQ(value, std::floor(value));
     EXPECT_GE(value, 1);
     EXPECT_LE(value, 4096);
     values.insert(value);
   }
   EXPECT_GT(values.size(), 800U);
-  EXPECT_NE(valueAt(5, seed), valueAt(5 + (std::uint64_t{1} << 32U), seed));
+  EXPECT_NE(valueAt(5, valueSeed), valueAt(5 + (std::uint64_t{1} << 32U), valueSeed));
 }
 
 TEST(NcclValues, EachWrongValueIsCountedAndTheFirstDescribed) {
   std::array<float, 100> values{};
-  fillValues(values, 40, seed, 3);
-  EXPECT_EQ(compareValues(values, 40, seed, 3).count, 0U);
+  fillValues(values, 40, valueSeed, 3);
+  EXPECT_EQ(compareValues(values, 40, valueSeed, 3).count, 0U);
 
   values[7] += 1;
   values[99] = NAN;
 
-  const WrongValues wrong = compareValues(values, 40, seed, 3);
+  const WrongValues wrong = compareValues(values, 40, valueSeed, 3);
   EXPECT_EQ(wrong.count, 2U);
   EXPECT_EQ(wrong.first, 47U);
-  EXPECT_EQ(wrong.expected, valueAt(47, seed) * 3);
+  EXPECT_EQ(wrong.expected, valueAt(47, valueSeed) * 3);
   EXPECT_EQ(wrong.seen, wrong.expected + 1);
 }
 
 TEST(NcclValues, AnotherPlaceOrFactorIsWrong) {
   std::array<float, 100> values{};
-  fillValues(values, 0, seed, 3);
+  fillValues(values, 0, valueSeed, 3);
 
-  EXPECT_GT(compareValues(values, 1, seed, 3).count, 95U);
-  EXPECT_EQ(compareValues(values, 0, seed, 2).count, 100U);
+  EXPECT_GT(compareValues(values, 1, valueSeed, 3).count, 95U);
+  EXPECT_EQ(compareValues(values, 0, valueSeed, 2).count, 100U);
 }
 
 TEST(NcclVersion, BothEncodingsAreRead) {

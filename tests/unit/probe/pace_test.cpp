@@ -5,9 +5,9 @@
 namespace vfpass::probe {
 namespace {
 
-constexpr std::uint64_t slots = 1024;
+constexpr std::uint64_t paceSlots = 1024;
 
-PaceLimits limits() { return {slots, 128, 5000, 0.5, 20}; }
+PaceLimits limits() { return {paceSlots, 128, 5000, 0.5, 20}; }
 
 /// Runs the timed passes; one over the whole ring takes `timed` seconds, each `whole` seconds with
 /// preparation and check. Returns their number.
@@ -25,10 +25,10 @@ TEST(Pace, WarmsUpWholeRing) {
   Pace pace(limits());
   EXPECT_EQ(pace.nextWarmUp(), 128U);
   pace.warmedUp(128, 0.002);
-  EXPECT_EQ(pace.nextWarmUp(), slots);
-  pace.warmedUp(slots, 0.016);
+  EXPECT_EQ(pace.nextWarmUp(), paceSlots);
+  pace.warmedUp(paceSlots, 0.016);
   EXPECT_EQ(pace.nextWarmUp(), 0U);
-  EXPECT_EQ(pace.warmSlots(), slots);
+  EXPECT_EQ(pace.warmSlots(), paceSlots);
 }
 
 TEST(Pace, WarmsUpSmallRingOnce) {
@@ -54,7 +54,7 @@ TEST(Pace, MeasuresForMinimumTime) {
 }
 
 TEST(Pace, MakesThreePassesEvenIfOneIsLongEnough) {
-  Pace pace({slots, 128, slots, 0.5, 20});
+  Pace pace({paceSlots, 128, paceSlots, 0.5, 20});
   EXPECT_EQ(runPasses(pace, 2, 3), 3U);
   EXPECT_EQ(pace.passes().size(), 3U);
 }
@@ -67,7 +67,7 @@ TEST(Pace, TransfersAllIterationsOnSlowDevice) {
 }
 
 TEST(Pace, OnePassOfSlowDeviceDoesNotReachMinimum) {
-  Pace pace({slots, 128, slots, 0.5, 20});
+  Pace pace({paceSlots, 128, paceSlots, 0.5, 20});
   EXPECT_EQ(runPasses(pace, 30, 32), 1U);
   EXPECT_FALSE(pace.reachedMinimum()) << "a lost packet would decide";
 }
@@ -81,19 +81,19 @@ TEST(Pace, StopsBeforeLimit) {
 }
 
 TEST(Pace, WithoutMinimumTransfersExactlyIterations) {
-  Pace pace({slots, 128, 5000, 0, 20});
+  Pace pace({paceSlots, 128, 5000, 0, 20});
   EXPECT_EQ(runPasses(pace, 0.001, 0.01), 5U);
   EXPECT_EQ(pace.messages(), 5000U);
   EXPECT_TRUE(pace.reachedMinimum());
 }
 
 TEST(Pace, RetransmissionIsNoMeasuredTime) {
-  Pace pace({slots, 128, slots, 0.5, 20});
-  pace.passed(slots, 1.07, 1.1);  // a lost packet: the transport's timeout
-  pace.passed(slots, 0.001, 0.02);
-  pace.passed(slots, 0.001, 0.02);
+  Pace pace({paceSlots, 128, paceSlots, 0.5, 20});
+  pace.passed(paceSlots, 1.07, 1.1);  // a lost packet: the transport's timeout
+  pace.passed(paceSlots, 0.001, 0.02);
+  pace.passed(paceSlots, 0.001, 0.02);
   EXPECT_FALSE(pace.reachedMinimum());
-  EXPECT_EQ(pace.nextPass(), slots);
+  EXPECT_EQ(pace.nextPass(), paceSlots);
 }
 
 TEST(PaceLimit, SharesHalfOfTimeLeft) {
