@@ -16,11 +16,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path folder = fs::path(VFPASS_SOURCE_DIR) / "tests" / "compatibility";
+const fs::path compatibilityFolder = fs::path(VFPASS_SOURCE_DIR) / "tests" / "compatibility";
 
 std::vector<fs::path> configurations() {
-  std::vector<fs::path> found = {folder / "current"};
-  for (const auto& entry : fs::directory_iterator(folder)) {
+  std::vector<fs::path> found = {compatibilityFolder / "current"};
+  for (const auto& entry : fs::directory_iterator(compatibilityFolder)) {
     if (fs::exists(entry.path() / "configuration")) {
       found.push_back(entry.path() / "configuration");
     }

@@ -22,14 +22,6 @@ std::string mappingFor(const std::string& vm, const std::string& more = "") {
   return "version: 1\nvm: " + vm + "\nvfs: [{name: rail0, pf: {netdev: ens1}" + more + "}]\n";
 }
 
-std::vector<std::string> lines(const std::vector<Problem>& problems) {
-  std::vector<std::string> texts;
-  for (const auto& problem : problems) {
-    texts.push_back(toString(problem));
-  }
-  return texts;
-}
-
 std::vector<std::string> loadOne(const fs::path& file) {
   const CheckedFile checked = loadFile(file);
   EXPECT_FALSE(checked.isHostPolicy);

@@ -7,11 +7,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path examples = fs::path(VFPASS_SOURCE_DIR) / "examples";
+const fs::path exampleFolder = fs::path(VFPASS_SOURCE_DIR) / "examples";
 
 std::vector<fs::path> exampleFiles() {
   std::vector<fs::path> files;
-  for (const auto& entry : fs::directory_iterator(examples)) {
+  for (const auto& entry : fs::directory_iterator(exampleFolder)) {
     if (entry.path().extension() == ".yaml") {
       files.push_back(entry.path());
     }
@@ -36,7 +36,7 @@ TEST(Examples, LoadWithoutProblems) {
 }
 
 Mapping example(const std::string& name) {
-  return readMappingText(readWhole(examples / name)).mapping;
+  return readMappingText(readWhole(exampleFolder / name)).mapping;
 }
 
 TEST(Examples, MinimalMappingHasSafeDefaults) {

@@ -9,7 +9,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-std::vector<std::string> problems(const std::string& name, const std::string& rest = "") {
+std::vector<std::string> nameProblems(const std::string& name, const std::string& rest = "") {
   return readMappingText(withVf("guest: {name: " + name + "}\n" + rest)).problems;
 }
 
@@ -24,7 +24,7 @@ TEST(GuestName, AcceptsNamesThatNobodyElseGives) {
   for (const char* name :
        {"rail0", "a", "abcdefghijklmno", "storage_1", "roce-a", "ethernet0", "ib", "enable1",
         "english", "slot0", "net0", "allow", "wlanx", "eth0a"}) {
-    EXPECT_THAT(problems(name), IsEmpty()) << name;
+    EXPECT_THAT(nameProblems(name), IsEmpty()) << name;
   }
 }
 
@@ -32,34 +32,34 @@ TEST(GuestName, RefusesNamesThatKernelOrToolsRefuse) {
   for (const char* name :
        {"abcdefghijklmnop", "\"\"", "\".\"", "\"..\"", "a/b", "\"a:b\"", "\"a b\"", "0", "\"-a\"",
         "\"_a\"", "\"a%d\"", "\"rail0.100\"", "räil"}) {
-    EXPECT_THAT(problems(name), ElementsAre(HasSubstr("expected an interface name of 1 to 15")))
+    EXPECT_THAT(nameProblems(name), ElementsAre(HasSubstr("expected an interface name of 1 to 15")))
         << name;
   }
 }
 
 TEST(GuestName, RefusesNamesOfTheKernel) {
   for (const char* name : {"eth0", "eth12", "ib0", "wlan0", "usb0", "bond0", "tun3", "veth1"}) {
-    EXPECT_THAT(problems(name),
+    EXPECT_THAT(nameProblems(name),
                 ElementsAre(HasSubstr("the kernel may give it to another interface")))
         << name;
   }
   for (const char* name : {"all", "default", "lo", "bonding_masters"}) {
-    EXPECT_THAT(problems(name), ElementsAre(HasSubstr("it is reserved"))) << name;
+    EXPECT_THAT(nameProblems(name), ElementsAre(HasSubstr("it is reserved"))) << name;
   }
 }
 
 TEST(GuestName, RefusesNamesOfUdev) {
   for (const char* name : {"ens5", "eno1", "enp1s0", "enp1s0f0np0", "enP2p1s0", "enx525400123456",
                            "end0", "ibs7", "ibp1s0", "wlp3s0", "slc1", "wwp0s20"}) {
-    EXPECT_THAT(problems(name), ElementsAre(HasSubstr("udev may give it to another interface")))
+    EXPECT_THAT(nameProblems(name), ElementsAre(HasSubstr("udev may give it to another interface")))
         << name;
   }
 }
 
 TEST(GuestName, RefusesInfinibandAndTeamedVf) {
-  EXPECT_THAT(problems("rail0", "infiniband: {}\n"),
+  EXPECT_THAT(nameProblems("rail0", "infiniband: {}\n"),
               ElementsAre(HasSubstr("an InfiniBand VF cannot be named")));
-  EXPECT_THAT(problems("rail0", "teaming: {with: net0}\n"),
+  EXPECT_THAT(nameProblems("rail0", "teaming: {with: net0}\n"),
               ElementsAre(HasSubstr("a teamed VF cannot be named")));
 }
 

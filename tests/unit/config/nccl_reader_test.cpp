@@ -16,8 +16,8 @@ using testing::Pair;
 ReadMapping readNccl(const std::string& lines) { return readMappingText(withVf("", lines)); }
 
 // One problem per line of `nccl: {environment: ...}`; its place is left out.
-std::vector<std::string> problemsOf(const std::string& environment,
-                                    const std::string& otherKeys = "") {
+std::vector<std::string> ncclProblems(const std::string& environment,
+                                      const std::string& otherKeys = "") {
   std::vector<std::string> problems =
       readNccl("nccl: {" + otherKeys + "environment: {" + environment + "}}\n").problems;
   for (std::string& problem : problems) {
@@ -27,7 +27,7 @@ std::vector<std::string> problemsOf(const std::string& environment,
 }
 
 std::string problemWith(const std::string& environment) {
-  const auto problems = problemsOf(environment);
+  const auto problems = ncclProblems(environment);
   return problems.size() == 1 ? problems.front() : std::to_string(problems.size()) + " problems";
 }
 
@@ -82,7 +82,7 @@ TEST(NcclReader, ChecksValuesOfVariablesThatItDoesNotKnow) {
 TEST(NcclReader, TakesNamesThatDifferInThreeLettersFromKnownOnes) {
   EXPECT_EQ(problemWith("NCCL_P2P_LEVELXX: 1"),
             "unknown key `NCCL_P2P_LEVELXX`; did you mean `NCCL_P2P_LEVEL`?");
-  EXPECT_THAT(problemsOf("NCCL_P2P_LEVELXXX: 1"), IsEmpty());
+  EXPECT_THAT(ncclProblems("NCCL_P2P_LEVELXXX: 1"), IsEmpty());
 }
 
 TEST(NcclReader, RefusesNamesThatNoVariableOfNcclHas) {
@@ -92,14 +92,14 @@ TEST(NcclReader, RefusesNamesThatNoVariableOfNcclHas) {
 }
 
 TEST(NcclReader, RefusesVariablesThatAnotherKeySets) {
-  EXPECT_THAT(problemsOf("NCCL_IB_GID_INDEX: 3", "gid-index: 3, "),
+  EXPECT_THAT(ncclProblems("NCCL_IB_GID_INDEX: 3", "gid-index: 3, "),
               ElementsAre("NCCL_IB_GID_INDEX: `gid-index:` sets it, too; remove one of them"));
-  EXPECT_THAT(problemsOf("NCCL_IB_TC: 41, NCCL_IB_SL: 0, NCCL_IB_QPS_PER_CONNECTION: 4, "
-                         "NCCL_IB_TIMEOUT: 22",
-                         "traffic-class: 41, service-level: 0, qps: 4, timeout: 22, "),
+  EXPECT_THAT(ncclProblems("NCCL_IB_TC: 41, NCCL_IB_SL: 0, NCCL_IB_QPS_PER_CONNECTION: 4, "
+                           "NCCL_IB_TIMEOUT: 22",
+                           "traffic-class: 41, service-level: 0, qps: 4, timeout: 22, "),
               ElementsAre(HasSubstr("`traffic-class:`"), HasSubstr("`service-level:`"),
                           HasSubstr("`qps:`"), HasSubstr("`timeout:`")));
-  EXPECT_THAT(problemsOf("NCCL_IB_GID_INDEX: -1", "qps: 4, "), IsEmpty());
+  EXPECT_THAT(ncclProblems("NCCL_IB_GID_INDEX: -1", "qps: 4, "), IsEmpty());
 }
 
 TEST(NcclReader, RefusesVariablesThatGuestSetupOrOnlyTheJobCanSet) {
@@ -121,7 +121,7 @@ TEST(NcclReader, RefusesControlCharactersInValues) {
 }
 
 TEST(NcclReader, RefusesValuesLongerThanNcclReads) {
-  EXPECT_THAT(problemsOf("NCCL_DEBUG_FILE: /" + std::string(1022, 'x')), IsEmpty());
+  EXPECT_THAT(ncclProblems("NCCL_DEBUG_FILE: /" + std::string(1022, 'x')), IsEmpty());
   EXPECT_THAT(problemWith("NCCL_DEBUG_FILE: /" + std::string(1023, 'x')),
               HasSubstr("expected a text or number of at most 1023 bytes"));
   EXPECT_THAT(problemWith("NCCL_DEBUG_FILE: /" + std::string(5000, 'x')),

@@ -11,7 +11,6 @@
 #include "readers.hpp"
 
 namespace vfpass::config {
-namespace {
 
 std::vector<std::string> lines(const std::vector<Problem>& problems) {
   std::vector<std::string> texts;
@@ -20,8 +19,6 @@ std::vector<std::string> lines(const std::vector<Problem>& problems) {
   }
   return texts;
 }
-
-}  // namespace
 
 TemporaryFolder::TemporaryFolder() {
   std::string name = (std::filesystem::temp_directory_path() / "vfpass-config-XXXXXX").string();

@@ -26,6 +26,9 @@ class TemporaryFolder {
 
 std::string readWhole(const std::filesystem::path& file);
 
+/// The text of each problem.
+std::vector<std::string> lines(const std::vector<Problem>& problems);
+
 /// The result of reading a text as the mapping `m.yaml`.
 struct ReadMapping {
   Mapping mapping;
