@@ -72,6 +72,12 @@ struct ImportedFunction {
   std::vector<std::string> notes;
 };
 
+/// What attach would object to, if it took the devices over now.
+struct ImportRefusal {
+  std::string message;
+  std::string remedy;  ///< may be empty
+};
+
 /// The mapping for what a domain has already.
 struct ImportedMapping {
   std::vector<ImportedVf> vfs;
@@ -79,6 +85,7 @@ struct ImportedMapping {
   std::map<Allowance, std::string> allow;  ///< with the reason, printable
   std::optional<NvlinkMode> nvlink;
   std::vector<LeftOut> leftOut;
+  std::vector<ImportRefusal> refusals;  ///< found by attach's own rules
   /// Settings at boot that concern none of the entries but may concern their VFs.
   std::vector<BootPolicy> unclear;
 

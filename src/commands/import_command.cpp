@@ -31,21 +31,31 @@ struct ImportOptions {
               join(lines, "\n  "));
 }
 
+void warnOf(Session& session, const ImportedMapping& mapping) {
+  const auto withRemedy = [](const std::string& text, const std::string& remedy) {
+    return text + (remedy.empty() ? "" : "; " + remedy);
+  };
+  for (const LeftOut& each : mapping.leftOut) {
+    session.warn(withRemedy("not taken over: " + describe(each), each.remedy));
+  }
+  for (const ImportRefusal& each : mapping.refusals) {
+    session.warn(withRemedy("attach would refuse: " + each.message, each.remedy));
+  }
+}
+
 ExitCode importVm(Session& session, const ImportOptions& options) {
   const ImportSubject subject = importSubject(session, options.vm);
   report::ImportReport report;
   report.vm = subject.domain.name;
   report.command = "vfpass import " + shellArgument(options.vm);
   report.schemaFile = VFPASS_DATA_DIRECTORY "/mapping.schema.json";
-  report.mapping = plan::importMapping(importInput(session, subject));
-  const auto& leftOut = report.mapping.leftOut;
+  const plan::ImportInput input = importInput(session, subject);
+  report.mapping = plan::importMapping(input);
   if (report.mapping.empty()) {
-    throwNothing(report.vm, leftOut);
+    throwNothing(report.vm, report.mapping.leftOut);
   }
-  for (const LeftOut& each : leftOut) {
-    session.warn("not taken over: " + describe(each) +
-                 (each.remedy.empty() ? "" : "; " + each.remedy));
-  }
+  report.mapping.refusals = importRefusals(session, subject, input, report::mappingText(report));
+  warnOf(session, report.mapping);
   const std::string text = report::mappingText(report);
   std::string file;
   if (options.write) {

@@ -122,7 +122,6 @@ void readDomain(const ImportSubject& subject, plan::ImportInput& input) {
   const DomainDescription& domain = subject.domain;
   const DomainXml& configured = domain.persistent ? domain.persistentXml : domain.liveXml;
   input.domain = domain.uuid;
-  input.active = domain.active;
   input.configured = handMadeIn(configured);
   input.running = handMadeIn(domain.liveXml);
   input.interfaces = domain::parseDomain(configured).interfaces;

@@ -22,6 +22,11 @@ ImportSubject importSubject(Session& session, const std::string& vm);
 /// Reads what importMapping() judges.
 plan::ImportInput importInput(Session& session, const ImportSubject& subject);
 
+/// What attach would refuse now of the mapping with this text: the objections of its plan, without
+/// places in the file. Warns if they cannot be found.
+std::vector<ImportRefusal> importRefusals(Session& session, const ImportSubject& subject,
+                                          const plan::ImportInput& input, const std::string& text);
+
 /// Reads the PFs and what files set up at boot.
 ImportedHost importedHost(Session& session);
 

@@ -99,6 +99,12 @@ std::vector<Problem> problemsOfMapping(const fs::path& file, const std::string& 
   return problems;
 }
 
+std::optional<Mapping> readProposed(const std::string& text) {
+  ProblemList list("");
+  Mapping mapping = readMapping(text, list);
+  return list.take().empty() ? std::optional(std::move(mapping)) : std::nullopt;
+}
+
 fs::path writeNewMapping(const fs::path& directory, const NewMapping& mapping) {
   requireFileName(mapping);
   const Configuration configuration = loadConfiguration(directory);

@@ -57,15 +57,6 @@ std::string entryKindOf(const Device& function) {
   }
 }
 
-std::vector<std::string> notesOfState(const ImportInput& input, const HandMadeDevice& device) {
-  const bool running =
-      std::ranges::find(input.running, device.host, &HandMadeDevice::host) != input.running.end();
-  return input.active && !running
-             ? std::vector<std::string>{"The running domain does not have it yet; attach refuses "
-                                        "it until the domain is shut off or has it."}
-             : std::vector<std::string>{};
-}
-
 /// Makes the entries of one mapping.
 class Import {
  public:
@@ -117,7 +108,6 @@ class Import {
       return;
     }
     entry.name = names_.nameOf(device, "vf");
-    std::ranges::move(notesOfState(input_, device), std::back_inserter(entry.notes));
     mapping_.vfs.push_back(std::move(entry));
   }
 
@@ -136,7 +126,6 @@ class Import {
     entry.model = function.model;
     entry.driver = device.driver == "vfio" ? "" : device.driver;
     entry.name = names_.nameOf(device, entryKindOf(function));
-    entry.notes = notesOfState(input_, device);
     mapping_.functions.push_back(std::move(entry));
   }
 

@@ -57,6 +57,10 @@ Json leftOutJson(const LeftOut& each) {
           {"remedy", textOrNull(each.remedy)}};
 }
 
+Json importRefusalJson(const ImportRefusal& each) {
+  return {{"message", each.message}, {"remedy", textOrNull(each.remedy)}};
+}
+
 Json allowJson(const std::map<Allowance, std::string>& allow) {
   Json list = Json::array();
   for (const auto& [risk, reason] : allow) {
@@ -84,6 +88,7 @@ Json importJson(const Json& vm, const ImportedMapping& mapping, const ImportedHo
   document["allow"] = allowJson(mapping.allow);
   document["nvlink"] = mapping.nvlink ? Json(toString(*mapping.nvlink)) : Json();
   document["left_out"] = listJson(mapping.leftOut, leftOutJson);
+  document["refusals"] = listJson(mapping.refusals, importRefusalJson);
   document["pfs"] = listJson(host.pfs, importedPfJson);
   document["set_at_boot"] = listJson(vm.is_null() ? host.unclear : mapping.unclear, policyJson);
   return document;

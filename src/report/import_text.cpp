@@ -85,9 +85,22 @@ class MappingText {
         out_ << "#     " << printable(each.remedy) << '\n';
       }
     }
+    writeRefusals();
     writeUnclear();
     out_ << "version: 1\nvm: " << yamlString(report_.vm)
          << "\ntopology: flat  # each device keeps its place in the guest\n";
+  }
+
+  void writeRefusals() {
+    if (!mapping_.refusals.empty()) {
+      out_ << "# `vfpass attach " << shellArgument(report_.vm) << "` would refuse now:\n";
+    }
+    for (const ImportRefusal& each : mapping_.refusals) {
+      out_ << "#   " << printable(each.message) << '\n';
+      if (!each.remedy.empty()) {
+        out_ << "#     " << printable(each.remedy) << '\n';
+      }
+    }
   }
 
   void writeUnclear() {

@@ -98,6 +98,8 @@ TEST(ProblemsOfMapping, DoNotCompareAFileWithItsOldText) {
   folder.write("vms/b.yaml", "version: 1\nvm: b\ngpus: [{name: gpu0, pci: \"3b:00.0\"}]\n");
   const Configuration configuration = loadConfiguration(folder.path());
   EXPECT_TRUE(problemsOfMapping(file, mappingText("a"), configuration).empty());
+  EXPECT_EQ(readProposed(mappingText("a")).value_or(Mapping{}).vm, "a");
+  EXPECT_FALSE(readProposed("version: 1\nvm: a\nvfs: [{}]\n"));
   EXPECT_EQ(problemsOfMapping(file, mappingText("b"), configuration).size(), 1U);
   EXPECT_EQ(problemsOfMapping(file, "version: 1\nvm: a\ngpus: [{name: g, pci: \"3b:00.0\"}]\n",
                               configuration)

@@ -237,11 +237,9 @@ TEST_F(Importing, FileSetsValueOnlyWhereTableCannotBeRead) {
   settings().vlan.reset();
   EXPECT_EQ(vf().settings.vlan->id, 5);
   EXPECT_EQ(vf().sources.at(Attribute::vlan), "/etc/systemd/network/10.link");
-  input.active = true;
   input.running = input.configured;  // attach could not compare it
   EXPECT_EQ(vf().settings.vlan, std::nullopt);
   EXPECT_THAT(vf().notes, ElementsAre(HasSubstr("because the guest runs. Once attached")));
-  input.active = false;
   input.running.clear();
   pf().reportsNoVfs = true;
   EXPECT_EQ(vf().settings.vlan, std::nullopt);
@@ -389,7 +387,6 @@ TEST_F(Importing, LeavesOutDeviceOfOtherDomainOrMapping) {
 
 TEST_F(Importing, LeavesOutWhatOnlyTheRunningDomainHas) {
   add(firstVf);
-  input.active = true;
   input.running = input.configured;
   input.configured.clear();
   EXPECT_EQ(reason(), LeftOutReason::runningOnly);
@@ -397,12 +394,6 @@ TEST_F(Importing, LeavesOutWhatOnlyTheRunningDomainHas) {
   input.running.front().mac = firstMac;
   add("", HandMadeKind::fromNetwork).mac = firstMac;
   EXPECT_THAT(imported().leftOut, IsEmpty());
-}
-
-TEST_F(Importing, NotesWhatTheRunningDomainLacks) {
-  add(firstVf);
-  input.active = true;
-  EXPECT_THAT(vf().notes, ElementsAre(HasSubstr("does not have it yet; attach refuses it until")));
 }
 
 TEST_F(Importing, LeavesOutPf) {

@@ -66,6 +66,7 @@ ImportReport sampleImport() {
   mapping.leftOut = {{"<hostdev type='usb'>", {}, LeftOutReason::otherBus, "no\nfunction", ""},
                      {"<hostdev type='pci'>", at("0000:3b:00.0"), LeftOutReason::pf, "it is a PF",
                       "give the guest a VF"}};
+  mapping.refusals = {{"VF 0 is\nin use", "stop it"}, {"a GPU is the boot display", ""}};
   mapping.unclear = {bootPolicy()};
   return report;
 }
@@ -108,6 +109,7 @@ TEST(ImportReport, NoNameCanBeginALine) {
   for (const std::string& text : {mappingText(sampleImport()), hostText(hostSample())}) {
     EXPECT_THAT(text, Not(HasSubstr("\n.yaml")));
     EXPECT_THAT(text, Not(HasSubstr("\nfunction ")));
+    EXPECT_THAT(text, Not(HasSubstr("\nin use")));
   }
 }
 

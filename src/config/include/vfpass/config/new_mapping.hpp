@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,5 +33,8 @@ std::filesystem::path writeNewHostPolicy(const std::filesystem::path& directory,
 /// configuration: its mistakes, and conflicts with them.
 std::vector<Problem> problemsOfMapping(const std::filesystem::path& file, const std::string& text,
                                        Configuration configuration);
+
+/// The mapping that this text would be; nullopt if it has mistakes. Its places have no file.
+std::optional<Mapping> readProposed(const std::string& text);
 
 }  // namespace vfpass::config

@@ -17,7 +17,6 @@ namespace vfpass::plan {
 /// What importMapping() judges.
 struct ImportInput {
   Uuid domain;
-  bool active = false;
   std::vector<HandMadeDevice> configured;  ///< of a transient domain: the same as `running`
   std::vector<HandMadeDevice> running;     ///< empty if the domain does not run
   std::vector<DomainInterface> interfaces;
