@@ -7,7 +7,7 @@
 
 namespace vfpass::doctor {
 
-// distribution_remedies.cpp: parts of remedies that differ between distributions, by
+// Parts of remedies that differ between distributions, by
 // /etc/os-release of the examined tree. For one that is unknown they are words.
 
 /// A package's name in each family; empty: not known there.
@@ -33,7 +33,7 @@ std::string removeKernelArgument(const View& view, const std::string& found);
 /// The certificate of the key that signs DKMS modules on this distribution.
 std::string dkmsCertificate(const View& view);
 
-// firmware_remedies.cpp: remedies that concern a NIC's firmware: for its vendor, its port, and
+// Remedies that concern a NIC's firmware: for its vendor, its port, and
 // nothing that is set already.
 
 /// Whether the function is a ConnectX port that can have no VFs, most often because its firmware

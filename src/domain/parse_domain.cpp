@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <pugixml.hpp>
 
 #include "metadata.hpp"
 #include "our_elements.hpp"
@@ -6,6 +7,7 @@
 #include "qemu_arguments.hpp"
 #include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/domain_facts.hpp"
+#include "vfpass/error.hpp"
 #include "xml_source.hpp"
 
 namespace vfpass::domain {
@@ -142,6 +144,28 @@ ParsedDomain parseDomain(std::string_view xml) {
     readOurMetadata(document, parsed);
   }
   return parsed;
+}
+
+NetworkPool readNetworkPool(std::string_view networkXml) {
+  pugi::xml_document document;
+  const auto result = document.load_buffer(networkXml.data(), networkXml.size());
+  const pugi::xml_node network = document.child("network");
+  if (!result || !network) {
+    throw Error("cannot parse libvirt's network XML", {}, ExitCode::badInput);
+  }
+  NetworkPool pool{network.child_value("name"), {}, {}};
+  const pugi::xml_node forward = network.child("forward");
+  for (const auto pf : forward.children("pf")) {
+    pool.pfNetdevs.emplace_back(pf.attribute("dev").value());
+  }
+  if (std::string_view(forward.attribute("mode").value()) == "hostdev") {
+    for (const auto address : forward.children("address")) {
+      if (const auto device = readPciAddress(address)) {
+        pool.devices.push_back(*device);
+      }
+    }
+  }
+  return pool;
 }
 
 }  // namespace vfpass::domain

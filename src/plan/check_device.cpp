@@ -1,6 +1,7 @@
 #include "vfpass/plan/check_device.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/judge_holders.hpp"
@@ -155,6 +156,138 @@ std::vector<Objection> checkLeasedVfs(const PhysicalFunction& pf, const std::vec
     append(checkVf(pf.vfs[vfOf(lease).index], terms, holders), objections);
   }
   return objections;
+}
+
+namespace {
+
+constexpr std::size_t longestName = 32;  // of an entry (mapping.schema.json)
+constexpr std::uint32_t bridgeBase = 0x06;
+// The class of NVSwitches, which have no bus below them.
+constexpr std::uint32_t otherBridge = 0x0680;
+// The class of a Direct NIC's DMA function (15b3:2100).
+constexpr std::uint32_t systemPeripheral = 0x0880;
+
+struct Kind {
+  std::uint32_t code;  ///< base class and subclass
+  std::string_view name;
+};
+
+// Functions that accompany GPUs, named as in the PCI Code and ID Assignment Specification. 0c80 is
+// the USB Type-C controller (UCSI) of NVIDIA's cards.
+constexpr std::array<Kind, 9> kinds{{{0x0403, "audio"},
+                                     {0x0c03, "usb"},
+                                     {0x0c80, "ucsi"},
+                                     {0x0300, "gpu"},
+                                     {0x0302, "gpu"},
+                                     {0x0680, "nvswitch"},
+                                     {0x0200, "nic"},
+                                     {0x0108, "nvme"},
+                                     {systemPeripheral, "dma"}}};
+
+std::string peerKind(const GroupPeer& function) {
+  const auto found = std::ranges::find(kinds, function.classCode >> 8U, &Kind::code);
+  return found == kinds.end() ? "companion" : std::string(found->name);
+}
+
+std::string freeName(const std::string& entry, const std::string& kind,
+                     std::set<std::string>& taken) {
+  for (unsigned number = 1;; ++number) {
+    const std::string end = "-" + kind + (number == 1 ? "" : std::to_string(number));
+    std::string name = entry.substr(0, longestName - std::min(end.size(), longestName)) + end;
+    if (taken.insert(name).second) {
+      return name;
+    }
+  }
+}
+
+// VFIO considers a group with such a bridge viable (vfio_dev_viable, pcieport): its driver grants
+// no device additional access, and a guest cannot access the bridge.
+bool isHarmless(const GroupPeer& peer) {
+  return isPciBridge(peer.classCode) && (peer.driver.empty() || peer.driver == "pcieport");
+}
+
+// Its ports put a Direct NIC's DMA function into the group of its GPU, on purpose (rdma_topo of
+// rdma-core): setting them as for other devices would break it.
+bool isDirectNicOf(const Device& device, const std::vector<GroupPeer>& strangers) {
+  constexpr std::uint32_t displayBase = 0x03;
+  return device.classCode >> 16U == displayBase &&
+         std::ranges::all_of(strangers, [](const GroupPeer& peer) {
+           return peer.classCode >> 8U == systemPeripheral;
+         });
+}
+
+void checkGroup(const std::string& name, const Device& device, const DeviceTerms& terms,
+                std::vector<Objection>& objections) {
+  auto strangers = device.groupPeers;
+  std::erase_if(strangers, [&](const GroupPeer& peer) {
+    return isHarmless(peer) || terms.companions.contains(peer.address);
+  });
+  if (strangers.empty() || terms.allow.contains(Allowance::sharedIommuGroup)) {
+    return;
+  }
+  objections.push_back({name + " shares IOMMU group " + std::to_string(*device.iommuGroup) +
+                            " with " + listAddresses(strangers) +
+                            ": the guest could reach those devices without IOMMU protection",
+                        companionRemedy(strangers, terms) +
+                            (isDirectNicOf(device, strangers)
+                                 ? ""
+                                 : "enable ACS on the bridges above (pci=config_acs=), or ") +
+                            "accept the risk with `allow: [shared-iommu-group]`"});
+}
+
+}  // namespace
+
+Objection objectToMissingIommu() {
+  return {
+      "the IOMMU is off: this host has no IOMMU group, and a guest's DMA could reach all host "
+      "memory",
+      "enable VT-d or AMD-Vi in the system's firmware (BIOS), on Intel also boot with "
+      "intel_iommu=on; `vfpass doctor` names what is missing (iommu)",
+      ExitCode::failed};
+}
+
+std::vector<Objection> checkIsolation(const std::string& name, const Device& device,
+                                      const DeviceTerms& terms) {
+  std::vector<Objection> objections;
+  if (device.iommuGroup) {
+    checkGroup(name, device, terms, objections);
+  } else if (terms.iommuPresent) {
+    objections.push_back(
+        {name +
+             " has no IOMMU group: the IOMMU is off, and a guest's DMA could reach all host memory",
+         "enable VT-d or AMD-Vi in firmware and boot with intel_iommu=on"});
+  }
+  if (terms.unsafeInterrupts && !terms.allow.contains(Allowance::unsafeInterrupts)) {
+    objections.push_back(
+        {name + " cannot be isolated: vfio_iommu_type1 has allow_unsafe_interrupts=Y, so a guest "
+                "could inject interrupts",
+         "set allow_unsafe_interrupts to N, or accept the risk with `allow: [unsafe-interrupts]`"});
+  }
+  return objections;
+}
+
+std::string companionRemedy(const std::vector<GroupPeer>& functions, const DeviceTerms& terms) {
+  const bool anyBridge = std::ranges::any_of(functions, [](const GroupPeer& function) {
+    return function.classCode >> 16U == bridgeBase && function.classCode >> 8U != otherBridge;
+  });
+  if (functions.empty() || terms.name.empty() || anyBridge) {
+    return {};
+  }
+  std::set<std::string> taken = terms.takenNames;
+  std::string text = "pass them to the same guest with these lines under `functions:`:";
+  for (const auto& function : functions) {
+    text += "\n  - {name: " + freeName(terms.name, peerKind(function), taken) + ", pci: \"" +
+            toString(function.address) + "\"}";
+  }
+  return text + "\nor ";
+}
+
+std::string listAddresses(const std::vector<GroupPeer>& functions) {
+  std::vector<std::string> addresses;
+  for (const auto& function : functions) {
+    addresses.push_back(toString(function.address));
+  }
+  return join(addresses, ", ");
 }
 
 }  // namespace vfpass::plan

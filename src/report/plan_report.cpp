@@ -4,7 +4,7 @@
 #include <ostream>
 
 #include "json.hpp"
-#include "step_groups.hpp"
+#include "step_text.hpp"
 #include "text_values.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/report/table.hpp"

@@ -1,5 +1,5 @@
 // The readers of libvirt's XML that plans and settings depend on.
-// covers: src/domain/read_domain_facts.cpp src/domain/network_xml.cpp
+// covers: src/domain/read_domain_facts.cpp src/domain/parse_domain.cpp
 // src/domain/pci_elements.cpp
 #include <algorithm>
 

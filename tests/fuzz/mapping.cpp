@@ -1,6 +1,6 @@
 // A mapping of /etc/vfpass/vms, or what `vfpass check FILE` gets.
 // covers: src/config/mapping_reader.cpp src/config/vf_reader.cpp src/config/guest_interface.cpp
-// src/config/pf_selector.cpp src/config/yaml_text.cpp
+// src/config/pf_selector.cpp src/config/yaml_tree.cpp
 // src/config/yaml_reader.cpp src/config/yaml_tree.cpp src/config/schema_validation.cpp
 // src/config/collisions.cpp
 #include "fuzz/target.hpp"

@@ -1,5 +1,5 @@
 # PCI functions by address (`gpus:`) together with a VF: into a guest and back, and refusals.
-# covers: src/plan/*function* src/plan/check_isolation.* src/host/*/*reset* src/host/sysfs/pci_function.*
+# covers: src/plan/*function* src/plan/check_device.cpp src/host/*/*reset* src/host/sysfs/pci_function.*
 # covers: src/host/drivers/driver_modules.cpp src/host/holders/mount_table.*
 # shellcheck shell=bash disable=SC2154
 set -uo pipefail

@@ -1,5 +1,5 @@
 # VFs below a switch without ACS share an IOMMU group and are refused, unless the mapping accepts the risk.
-# covers: src/plan/check_isolation.* src/plan/check_device.cpp
+# covers: src/plan/check_device.cpp
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

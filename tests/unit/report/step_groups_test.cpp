@@ -1,11 +1,10 @@
 // Steps of a plan that read alike, and the present values beside the new ones.
-#include "step_groups.hpp"
+#include "step_text.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "samples.hpp"
-#include "step_text.hpp"
 
 namespace vfpass::report {
 namespace {

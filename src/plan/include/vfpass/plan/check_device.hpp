@@ -67,8 +67,6 @@ std::vector<Objection> checkLeasedVfs(const PhysicalFunction& pf, const std::vec
                                       const std::vector<Holder>& holders,
                                       const std::set<PciAddress>& companions = {});
 
-// check_isolation.cpp
-
 /// Problems with the isolation of a VF or function, by its name in messages: it has no IOMMU group,
 /// shares it with a device that does not go to the same guest, or interrupts can be injected.
 /// Bridges of the host in the group are harmless. Allowances waive sharing and interrupts.
