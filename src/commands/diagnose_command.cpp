@@ -13,7 +13,7 @@
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/plan_attach.hpp"
-#include "vfpass/report/diagnose_report.hpp"
+#include "vfpass/report/command_reports.hpp"
 #include "vfpass/report/verify_report.hpp"
 #include "vfpass/state/verification_records.hpp"
 

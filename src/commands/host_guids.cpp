@@ -6,7 +6,7 @@
 
 #include "commands.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/report/guids_report.hpp"
+#include "vfpass/report/command_reports.hpp"
 
 namespace vfpass::commands {
 namespace {

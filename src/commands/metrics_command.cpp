@@ -10,7 +10,7 @@
 #include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/base/write_file.hpp"
 #include "vfpass/doctor/doctor.hpp"
-#include "vfpass/host/vf_statistics.hpp"
+#include "vfpass/host/device_statistics.hpp"
 #include "vfpass/inventory/read_inventory.hpp"
 #include "vfpass/metrics/metrics.hpp"
 #include "vfpass/state/verification_records.hpp"

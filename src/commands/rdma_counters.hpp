@@ -7,7 +7,7 @@
 
 #include "command_session.hpp"
 #include "vfpass/finding.hpp"
-#include "vfpass/host/rdma_statistics.hpp"
+#include "vfpass/host/device_statistics.hpp"
 #include "vfpass/lease.hpp"
 
 namespace vfpass::commands {

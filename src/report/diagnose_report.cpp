@@ -1,4 +1,4 @@
-#include "vfpass/report/diagnose_report.hpp"
+#include "vfpass/report/command_reports.hpp"
 
 #include <algorithm>
 #include <ostream>

@@ -1,4 +1,4 @@
-#include "vfpass/report/guids_report.hpp"
+#include "vfpass/report/command_reports.hpp"
 
 #include <array>
 #include <cstdio>

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "system/pci_functions.hpp"
+#include "vfpass/cuda_problem.hpp"
 
 namespace vfpass::probe {
 
@@ -45,5 +47,9 @@ nlohmann::json pciGpuInventory(const std::vector<PciFunction>& functions);
 
 /// `{driver_version, driver, nvidia_peermem: {loaded, loadable, interface}}` from the kernel.
 nlohmann::json gpuKernelInventory(const SysfsReader& sysfs);
+
+/// The cause of a failed cuInit: the same status has several, which the guest's kernel tells
+/// apart. `status`: nullopt if libcuda could not be loaded. Pure.
+CudaProblem diagnoseCuda(std::optional<int> status, const GpuSurroundings& surroundings);
 
 }  // namespace vfpass::probe

@@ -11,7 +11,7 @@
 
 #include "channel/channel.hpp"
 #include "gpu/cuda_driver.hpp"
-#include "gpu/diagnose_cuda.hpp"
+#include "gpu/gpu_inventory.hpp"
 #include "program/probe_commands.hpp"
 #include "system/guest_inventory.hpp"
 #include "vfpass/base/text.hpp"

@@ -1,4 +1,4 @@
-#include "vfpass/host/rdma_statistics.hpp"
+#include "vfpass/host/device_statistics.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,10 @@
-#include "gpu/diagnose_cuda.hpp"
+#include "gpu/gpu_inventory.hpp"
 
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
 
 #include "fake_libcuda.hpp"
-#include "gpu/gpu_inventory.hpp"
 
 namespace vfpass::probe {
 namespace {

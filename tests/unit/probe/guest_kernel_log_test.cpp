@@ -1,4 +1,4 @@
-#include "system/guest_kernel_log.hpp"
+#include "system/guest_kernel.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "system/memory_lock.hpp"
+#include "system/guest_settings.hpp"
 
 #include <gtest/gtest.h>
 

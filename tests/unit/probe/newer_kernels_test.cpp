@@ -1,4 +1,4 @@
-#include "system/newer_kernels.hpp"
+#include "system/guest_kernel.hpp"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 #include <sstream>
 
 #include "golden.hpp"
-#include "vfpass/report/diagnose_report.hpp"
+#include "vfpass/report/command_reports.hpp"
 
 namespace vfpass::report {
 namespace {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <iosfwd>
 #include <optional>
 #include <string>
@@ -142,5 +143,43 @@ struct NextCommand {
 /// The file that a mapping or host.yaml was written to, and what users do next. Text only.
 void writeCreatedFile(std::ostream& out, const std::string& file,
                       const std::vector<NextCommand>& next);
+
+/// `opensm` is a fragment of OpenSM's partitions.conf (doc/partition-config.txt in its sources).
+enum class GuidFormat { table, opensm, csv };
+
+/// The GUIDs that a host's leases give to InfiniBand VFs.
+struct GuidList {
+  std::string host;           ///< name of the host
+  std::vector<Lease> leases;  ///< of InfiniBand VFs with a port GUID
+  /// The partition of these VFs, without the bit for full membership; required for `opensm`.
+  std::optional<std::uint16_t> partition;
+};
+
+/// `vfpass host guids`. Without leases, a table says so, and the other formats have no row or rule.
+/// JSON, whatever the format: docs/json/guids.schema.json.
+void writeGuids(std::ostream& out, const GuidList& list, GuidFormat format, const Style& style);
+
+/// `unseen`: a part that could not be read and may hide a problem.
+enum class Rank { problem, unseen, warning };
+
+/// Something that another command reports of a VM.
+struct DiagnosedItem {
+  Rank rank = Rank::problem;
+  std::string source;   ///< the command that reports it: `vfpass doctor --vm train0`
+  std::string subject;  ///< a check's key and its device, an entry of the mapping; may be empty
+  std::string what;
+  std::string remedy;  ///< may be empty
+};
+
+/// What `vfpass diagnose VM` has found, each rank in the order of the chain: host, hook, leases,
+/// guest.
+struct DiagnoseReport {
+  std::string vm;
+  std::vector<DiagnosedItem> items;
+};
+
+/// Problems first, then what could not be seen, then warnings; the last line names the first
+/// problem. JSON: docs/json/diagnose.schema.json.
+void writeDiagnose(std::ostream& out, DiagnoseReport report, const Style& style);
 
 }  // namespace vfpass::report

@@ -11,4 +11,9 @@ namespace vfpass::probe {
 /// are escaped. null: not readable, without root for example.
 nlohmann::json readKernelLog(const SysfsReader& sysfs);
 
+/// `[{release, missing}]`: installed kernels of the running one's flavour that are newer than it,
+/// with those of the loaded RDMA and GPU modules that they lack (null: their list cannot be read).
+/// At most 16.
+nlohmann::json readNewerKernels(const SysfsReader& sysfs);
+
 }  // namespace vfpass::probe

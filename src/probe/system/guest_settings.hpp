@@ -13,4 +13,8 @@ namespace vfpass::probe {
 /// `memory_bytes` is the guest's memory.
 nlohmann::json readMemoryLock(const SysfsReader& sysfs);
 
+/// `{found, gid_index}` of /etc/nccl.conf: whether it can be read, and the value of
+/// NCCL_IB_GID_INDEX there as NCCL reads it; null if it is not set, or leaves the choice to NCCL.
+nlohmann::json readNcclSettings(const SysfsReader& sysfs);
+
 }  // namespace vfpass::probe
