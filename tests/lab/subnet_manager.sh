@@ -1,5 +1,5 @@
 # InfiniBand: the list of GUIDs that vfpass makes of its leases, read by the subnet manager of the model of a ConnectX (lab/connectx), brings
-# the ports of leased VFs up and into their partitions.
+# the ports of leased VFs up and into their partitions. Data (ib_write_bw) and management datagrams (ibping) go between them.
 # covers: lab/connectx/infiniband.c lab/connectx/subnet_manager.c src/commands/host_guids.* src/report/guids_report.cpp
 # shellcheck shell=bash disable=SC2154
 set -uo pipefail
@@ -47,6 +47,21 @@ exchange() {
     return "$code"
 }
 
+# answers SERVER CLIENT: three of three datagrams of `ibping` come back. Its server has no port to wait for.
+is_answered() {
+    [[ $(timeout 20 ibping -C "$(rdma_of "$2")" -f -c 3 "$(cat "$(port_of "$1")/lid")" 2>&1) == *" 3 received"* ]]
+}
+answers() {
+    local code server
+    timeout 100 ibping -S -C "$(rdma_of "$1")" >/tmp/server 2>&1 &
+    server=$!
+    wait_until 30 is_answered "$1" "$2"
+    code=$?
+    kill "$server"
+    wait "$server"
+    return "$code"
+}
+
 section "leases"
 for name in "${names[@]}"; do expect "attach $name" vfpass attach "$name"; done
 for index in 0 1 2; do expect "VF $index has an RDMA device again" wait_until 60 rdma_of "$index"; done
@@ -55,6 +70,11 @@ expect_equal "the list has three VFs" 4 "$(vfpass host guids --format csv | wc -
 expect_equal "with the port GUIDs of their RDMA devices" \
     "$(for index in 0 1 2; do sed 's/fe80:0000:0000:0000//; s/://g' "$(port_of "$index")/gids/0"; done | sort | xargs)" \
     "$(vfpass host guids --json | jq -r '.vfs[].port_guid' | tr -d : | sort | xargs)"
+
+section "management datagrams"
+require "ib_umad loads" modprobe ib_umad
+expect "ibping between two VFs" answers 0 1
+expect "and the other way" answers 1 0
 
 section "a list without ports"
 expect "it is given" card 1 partition none
@@ -76,6 +96,7 @@ section "partitions separate"
 expect "data in the partition of a and b" exchange 0 1 1
 refuse "limited members of the default partition do not reach each other" exchange 0 1 0
 refuse "nor do members of two partitions" exchange 0 2 1
+refuse "nor do management datagrams, which use the default partition" answers 0 1
 
 section "detach"
 expect "libvirt starts" restart_libvirt
