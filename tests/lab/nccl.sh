@@ -32,6 +32,8 @@ for number in 0 1; do
     define_guest "train$number" --gpu
     mapping "train$number" rail0 "$pf" "index: $number" 'guest: {mtu: 9000}'
     printf 'gpus:\n  - {name: gpu0, pci: "%s"}\n' "${gpus[$number]}" >>"$vms/train$number.yaml"
+    # The second GPU is on the other NUMA node than the PF, and the guests have no NUMA cells.
+    [ "$number" = 0 ] || echo 'topology: flat' >>"$vms/train$number.yaml"
     expect "attach train$number" vfpass attach "train$number"
     expect "virsh start train$number" virsh start "train$number"
     expect "train$number's agent answers" wait_for_agent "train$number" 900
