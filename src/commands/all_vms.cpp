@@ -1,6 +1,7 @@
 #include "all_vms.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <map>
 #include <ostream>
 #include <set>
@@ -102,6 +103,14 @@ class AllVms {
     } catch (const Cancelled& stop) {
       result.message = stop.what();
       stopped_ = stop;
+    } catch (const std::exception& error) {  // as main() ends a command, but only for this VM
+      const Error internal(std::string("internal error: ") + error.what(), "");
+      result.code = internal.code();
+      result.message = internal.what();
+      printError(part.err(), internal);
+      if (whole_.options().json && !part.outputBegun()) {
+        report::writeError(part.out(), internal);
+      }
     }
     part.progress().clear();
   }

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <stdexcept>
 
 #include "fake/temporary_folder.hpp"
 #include "worst_code.hpp"
@@ -79,6 +80,23 @@ TEST_F(AllVmsTest, FailureDoesNotStopTheOtherVms) {
             "train2  nothing to do\n"
             "3 VMs: 2 nothing to do, 1 refused\n");
   EXPECT_THAT(err_.str(), HasSubstr("vfpass: train1 is in use\n        stop it\n"));
+}
+
+TEST_F(AllVmsTest, InternalErrorDoesNotStopTheOtherVms) {
+  options_.json = true;
+  run_.run = [](Session& session, const std::string& vm) {
+    if (vm == "train1") {
+      throw std::out_of_range("index 3");
+    }
+    return session.finish("attach", ExitCode::done);
+  };
+  EXPECT_EQ(runAll(), ExitCode::failed);
+  const auto document = nlohmann::json::parse(out_.str());
+  EXPECT_EQ(document.at("vms").at(1).at("exit_code"), 1);
+  EXPECT_EQ(document.at("vms").at(1).at("result").at("error").at("message"),
+            "internal error: index 3");
+  EXPECT_EQ(document.at("vms").at(2).at("exit_code"), 0);
+  EXPECT_THAT(err_.str(), HasSubstr("vfpass: internal error: index 3\n"));
 }
 
 TEST_F(AllVmsTest, BeginsNoFurtherVmAfterAFailureIfAsked) {
