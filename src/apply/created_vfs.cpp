@@ -117,6 +117,11 @@ std::vector<Step> removals(const Plan& plan, const Direction& direction,
   return steps;
 }
 
+bool removesAnyVfs(const Plan& plan) {
+  return std::ranges::any_of(
+      plan.steps, [](const Step& step) { return std::holds_alternative<RemoveVfs>(step.action); });
+}
+
 // Whether others could have ended their leases of the same VFs while no lock was held.
 bool mayEndLastLease(const Plan& plan, Tools& tools) {
   const auto leases = tools.database.leases();
@@ -150,15 +155,44 @@ void checkCreatedVfs(const CreateVfs& created, const Plan& plan, Tools& tools) {
 
 std::optional<Definitions> definitionsFor(const Plan& plan, Tools& tools,
                                           std::vector<std::string>& warnings) {
-  if (!tools.readDefinitions || leavesDevices(plan) || !mayEndLastLease(plan, tools)) {
+  const bool mayEndLast = mayEndLastLease(plan, tools);
+  if (!tools.readDefinitions || leavesDevices(plan) || !(mayEndLast || removesAnyVfs(plan))) {
     return std::nullopt;
   }
   try {
     return tools.readDefinitions();
   } catch (const Error& error) {
-    warnings.push_back("VFs that no lease needs any more stay: cannot list the domains: " +
-                       std::string(error.what()));
+    if (mayEndLast) {
+      warnings.push_back("VFs that no lease needs any more stay: cannot list the domains: " +
+                         std::string(error.what()));
+    }
     return std::nullopt;
+  }
+}
+
+void requireUnnamedVfs(const Plan& plan, const std::optional<Definitions>& definitions,
+                       Tools& tools) {
+  if (!definitions) {
+    return;
+  }
+  const auto leases = tools.database.leases();
+  std::map<PciAddress, std::vector<Lease>> ended;
+  for (const Lease& lease : leases) {
+    if (isVf(lease) && removesVfs(plan, lease.pf) &&
+        std::ranges::any_of(plan.steps,
+                            [&](const Step& step) { return endsForward(step, lease); })) {
+      ended[lease.pf].push_back(lease);
+    }
+  }
+  const std::vector<Holder> checkedByTheGate;
+  for (const auto& [address, own] : ended) {
+    const auto pf = findPf(address, tools);
+    const std::string note =
+        pf ? plan::noteOnKeptVfs(*pf, own, {leases, checkedByTheGate, *definitions}) : "";
+    if (!note.empty()) {
+      throw Error("libvirt's definitions have changed since the plan was made: " + note,
+                  "run the command again", ExitCode::refused);
+    }
   }
 }
 

@@ -19,12 +19,17 @@ namespace vfpass::apply {
 /// otherwise.
 void checkCreatedVfs(const CreateVfs& created, const Plan& plan, Tools& tools);
 
-/// The definitions of libvirt, if the plan or its rollback ends leases of VFs that vfpass created
-/// and that the plan does not remove. nullopt: they are not needed, or cannot be read, which is a
-/// warning; then these VFs stay. The caller holds no lock of a PF: libvirt may wait for our hook,
-/// which waits for one.
+/// The definitions of libvirt, if the plan removes VFs, or it or its rollback ends leases of VFs
+/// that vfpass created. nullopt: they are not needed, or cannot be read; then VFs that the plan
+/// does not remove stay, which is a warning. The caller holds no lock of a PF: libvirt may wait for
+/// our hook, which waits for one.
 std::optional<Definitions> definitionsFor(const Plan& plan, Tools& tools,
                                           std::vector<std::string>& warnings);
+
+/// Throws Error (refused) if a definition names a VF that the plan removes: it was made before
+/// libvirt worked, and a guest may take minutes to release its devices.
+void requireUnnamedVfs(const Plan& plan, const std::optional<Definitions>& definitions,
+                       Tools& tools);
 
 /// The steps that remove VFs which nobody needs once the plan's steps have ended their leases, and
 /// which the plan does not remove. `definitions`: those of definitionsFor(). Warns of VFs that stay

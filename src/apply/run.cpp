@@ -135,6 +135,7 @@ class Run {
       }
       takeLocks();
       if (wasUnlocked) {
+        requireUnnamedVfs(plan_, definitions_, tools_);
         addRemovals();
       }
       requireUnheld(first, end);

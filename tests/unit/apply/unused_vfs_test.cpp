@@ -10,6 +10,7 @@ namespace {
 using testing::Contains;
 using testing::ElementsAre;
 using testing::EndsWith;
+using testing::HasSubstr;
 using testing::IsEmpty;
 
 /// The PF had no VFs. The plan of the domain's detach is made while another domain has a lease.
@@ -84,6 +85,32 @@ TEST_F(UnusedVfsTest, StayIfLibvirtCannotListTheDomains) {
   EXPECT_THAT(host.execute(plan), Contains(EndsWith("cannot list the domains: libvirt has gone")));
   EXPECT_THAT(vfs(), testing::SizeIs(testing::Gt(3)));
   EXPECT_THAT(host.leases(), IsEmpty());
+}
+
+// The plan removes the VFs itself, and somebody defines a domain with one of them after it was
+// made.
+TEST_F(UnusedVfsTest, AreNotRemovedByThePlanIfADefinitionNamesOneMeanwhile) {
+  endOtherLease();
+  plan = host.detachPlan();
+  nameInDefinition();
+  try {
+    host.execute(plan);
+    ADD_FAILURE() << "not refused";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::refused);
+    EXPECT_THAT(error.what(), HasSubstr("have changed since the plan was made: PF 0000:01:00.0 "
+                                        "(ens1f0np0) keeps its VFs: VF 3"));
+  }
+  EXPECT_THAT(vfs(), testing::SizeIs(testing::Gt(3)));
+  EXPECT_THAT(host.leases(), testing::SizeIs(2)) << "rolled back";
+}
+
+TEST_F(UnusedVfsTest, AreRemovedByThePlanIfLibvirtCannotListTheDomainsMeanwhile) {
+  endOtherLease();
+  plan = host.detachPlan();
+  host.readDefinitions = []() -> Definitions { throw Error("libvirt has gone", ""); };
+  EXPECT_THAT(host.execute(plan), IsEmpty());
+  EXPECT_THAT(vfs(), IsEmpty());
 }
 
 // `detach --keep` ends the last lease.
