@@ -258,7 +258,9 @@ AttachDecision planAttach(const AttachInput& given) {
   addPlugging(input, decision.leases, changes, steps);
   if (!changes.dropped.empty()) {
     // After the XML, so that the domain cannot start with a device that is being removed.
-    const Restoration restore = planRestore(changes.dropped, input.leases, input.inventory,
+    std::vector<Lease> leases = input.leases;
+    leases.insert(leases.end(), decision.leases.begin(), decision.leases.end());
+    const Restoration restore = planRestore(changes.dropped, leases, input.inventory,
                                             {input.domains, input.pools, input.unknown});
     steps.insert(steps.end(), restore.steps.begin(), restore.steps.end());
     decision.plan.notes.insert(decision.plan.notes.end(), restore.notes.begin(),

@@ -25,7 +25,9 @@ bool isLastUse(const PhysicalFunction& pf, const std::vector<Lease>& leases,
   const bool ours = std::ranges::all_of(
       leases, [](const Lease& lease) { return lease.original.created && !isAdopted(lease); });
   const bool leased = std::ranges::any_of(others.leases, [&](const Lease& lease) {
-    return lease.pf == pf.address && findLease(leases, lease.domain, lease.entry) == nullptr;
+    const Lease* ended = findLease(leases, lease.domain, lease.entry);
+    // An entry that moves to another VF ends with its old device only.
+    return lease.pf == pf.address && (ended == nullptr || ended->device != lease.device);
   });
   const bool used = std::ranges::any_of(pf.vfs, [&](const VirtualFunction& vf) {
     const bool leasedHere = std::ranges::any_of(

@@ -889,6 +889,26 @@ TEST_F(AttachTest, KeepsVfMacAndGuestAddressWhenVlanChanges) {
   EXPECT_EQ(second.leases[0].original, first[0].original);
 }
 
+// The new lease is not recorded yet when the plan is made.
+TEST_F(AttachTest, KeepsCreatedVfsThatTheChangedMappingNeeds) {
+  const auto removes = [this] {
+    const auto decision = decide();
+    EXPECT_TRUE(decision.objections.empty());
+    return std::ranges::any_of(decision.plan.steps, [](const Step& step) {
+      return std::holds_alternative<RemoveVfs>(step.action);
+    });
+  };
+  input.mapping.vfs[0].index = 0;
+  input.leases = decide().leases;
+  input.leases[0].original.created = true;
+  input.mapping.vfs[0].index = 1;
+  EXPECT_FALSE(removes()) << "the entry moves to another VF of the PF";
+  input.mapping.vfs[0].name = "rail1";
+  EXPECT_FALSE(removes()) << "another entry gets another VF of the PF";
+  input.mapping.vfs = {entry("rail1", "ens2f0np0")};
+  EXPECT_TRUE(removes()) << "the PF is no longer used";
+}
+
 TEST_F(AttachTest, ClearsAttributeRemovedFromMapping) {
   input.mapping.vfs[0].settings.rate = Rate{0, 100};
   input.leases = decide().leases;
