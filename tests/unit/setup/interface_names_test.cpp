@@ -20,7 +20,7 @@ using testing::Not;
 constexpr const char* linkPath = "/etc/systemd/network/10-vfpass-rail0.link";
 constexpr const char* netplanPath = "/etc/netplan/90-vfpass.yaml";
 constexpr const char* interfacesPath = "/etc/network/interfaces.d/vfpass";
-constexpr const char* mac = "52:54:00:00:00:01";
+constexpr const char* railMac = "52:54:00:00:00:01";
 constexpr const char* otherMac = "52:54:00:00:00:02";
 constexpr const char* link =
     "# Written by `vfpass guest-setup` on the host; --undo removes it.\n"
@@ -31,10 +31,10 @@ class InterfaceNamesTest : public testing::Test {
  protected:
   InterfaceNamesTest() {
     desired.domain = *parseUuid("4dea22b3-1d52-d8f3-2516-782e98ab3fa0");
-    desired.ports = {{"rail0", false, mac, "", false, {"192.168.100.10/24", 9000, "fast0"}}};
+    desired.ports = {{"rail0", false, railMac, "", false, {"192.168.100.10/24", 9000, "fast0"}}};
     view.tools = {"ip"};
     view.running = {"systemd"};
-    addNetdev("ens7", mac);
+    addNetdev("ens7", railMac);
   }
 
   void addNetdev(const std::string& name, const std::string& address) {
@@ -293,7 +293,7 @@ TEST_F(InterfaceNamesTest, RefusesRecordWithInvalidNames) {
     other.replace(other.find(from), from.size(), to);
     return other;
   };
-  EXPECT_EQ(decodeRecord(text).ports.at(mac).originalName, "ens7");
+  EXPECT_EQ(decodeRecord(text).ports.at(railMac).originalName, "ens7");
   EXPECT_THROW(decodeRecord(changed("\"ens7\"", "\"../x\"")), Error);
   EXPECT_THROW(decodeRecord(changed("\"fast0\"", "\"-x\"")), Error);
   EXPECT_THROW(decodeRecord(changed("\"fast0\"", "7")), Error);
@@ -306,8 +306,8 @@ TEST_F(InterfaceNamesTest, ReadsRecordOfEarlierVersion) {
   EXPECT_EQ(encodeRecord(record).find("\"name\""), std::string::npos);
   desired.ports[0].network.name = "fast0";
   apply(plan());
-  EXPECT_EQ(record.ports.at(mac).originalName, "ens7");
-  EXPECT_EQ(record.ports.at(mac).givenName, "fast0");
+  EXPECT_EQ(record.ports.at(railMac).originalName, "ens7");
+  EXPECT_EQ(record.ports.at(railMac).givenName, "fast0");
 }
 
 }  // namespace
