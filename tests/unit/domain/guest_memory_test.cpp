@@ -7,7 +7,7 @@
 namespace vfpass::domain {
 namespace {
 
-std::string domainWith(const std::string& head, const std::string& devices = "") {
+std::string domainWithMemory(const std::string& head, const std::string& devices = "") {
   return "<domain type='kvm'><name>train0</name>" + head + "<devices>" + devices +
          "</devices></domain>";
 }
@@ -17,10 +17,10 @@ TEST(GuestMemory, ReadsSizeLimitAndDevices) {
       "<hostdev mode='subsystem' type='pci'><source><address domain='0x0000' bus='0x3b' "
       "slot='0x00' "
       "function='0x1'/></source></hostdev>";
-  const GuestMemory memory = guestMemory(
-      domainWith("<memory unit='KiB'>4194304</memory><memtune><hard_limit unit='GiB'>6</hard_limit>"
-                 "</memtune>",
-                 hostdev + hostdev + "<iommu model='intel'/>"));
+  const GuestMemory memory = guestMemory(domainWithMemory(
+      "<memory unit='KiB'>4194304</memory><memtune><hard_limit unit='GiB'>6</hard_limit>"
+      "</memtune>",
+      hostdev + hostdev + "<iommu model='intel'/>"));
   EXPECT_EQ(memory.domain, "train0");
   EXPECT_EQ(memory.bytes, 4ULL << 30U);
   EXPECT_EQ(memory.hardLimit, 6ULL << 30U);
@@ -29,16 +29,17 @@ TEST(GuestMemory, ReadsSizeLimitAndDevices) {
 }
 
 TEST(GuestMemory, HasNoLimitWithoutMemtune) {
-  const GuestMemory memory = guestMemory(domainWith("<memory>1024</memory>"));
+  const GuestMemory memory = guestMemory(domainWithMemory("<memory>1024</memory>"));
   EXPECT_EQ(memory.bytes, 1ULL << 20U);
   EXPECT_EQ(memory.hardLimit, std::nullopt);
   EXPECT_FALSE(memory.viommu);
 }
 
 TEST(GuestMemory, IgnoresInvalidAmountsAndRejectsInvalidXml) {
-  EXPECT_EQ(guestMemory(domainWith("<memory unit='GiB'>18446744073709551615</memory>")).bytes, 0U);
-  EXPECT_EQ(guestMemory(domainWith("<memory unit='bananas'>7</memory>")).bytes, 0U);
-  EXPECT_EQ(guestMemory(domainWith("<memory>-1</memory>")).bytes, 0U);
+  EXPECT_EQ(guestMemory(domainWithMemory("<memory unit='GiB'>18446744073709551615</memory>")).bytes,
+            0U);
+  EXPECT_EQ(guestMemory(domainWithMemory("<memory unit='bananas'>7</memory>")).bytes, 0U);
+  EXPECT_EQ(guestMemory(domainWithMemory("<memory>-1</memory>")).bytes, 0U);
   EXPECT_THROW(guestMemory("<domain"), Error);
 }
 

@@ -12,7 +12,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-const PciAddress vf = *parsePciAddress("0000:3b:00.2");
+const PciAddress claimedVf = *parsePciAddress("0000:3b:00.2");
 
 std::string handMadeDomain(const std::string& devices, const std::string& rest = "") {
   return "<domain type='kvm' xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'>"
@@ -39,7 +39,7 @@ TEST(HandMade, ReadsHostdevWithEverything) {
       "<teaming type='transient' persistent='ua-net0'/>"
       "<alias name='ua-rail0'/></hostdev>");
   EXPECT_EQ(device.kind, HandMadeKind::hostdev);
-  EXPECT_EQ(device.host, vf);
+  EXPECT_EQ(device.host, claimedVf);
   EXPECT_TRUE(device.managed);
   EXPECT_FALSE(device.ours);
   EXPECT_FALSE(device.placed);
@@ -53,7 +53,7 @@ TEST(HandMade, ReadsInterfaceWithMacAndVlan) {
   const auto device = only("<interface type='hostdev'><mac address='52:54:00:00:00:01'/>" +
                            sourceOf("type='pci' ") + "<vlan><tag id='100'/></vlan></interface>");
   EXPECT_EQ(device.kind, HandMadeKind::interface);
-  EXPECT_EQ(device.host, vf);
+  EXPECT_EQ(device.host, claimedVf);
   EXPECT_FALSE(device.managed);
   EXPECT_EQ(device.mac, parseMacAddress("52:54:00:00:00:01"));
   EXPECT_EQ(device.vlan, (Vlan{100, 0, VlanProtocol::dot1q}));
@@ -100,7 +100,7 @@ TEST(HandMade, DistinguishesOtherElements) {
       "domain='0x0000' bus='0x3b' slot='0x00' function='0x2'/></source></disk>");
   EXPECT_EQ(disk.kind, HandMadeKind::nvmeDisk);
   EXPECT_TRUE(disk.managed);
-  EXPECT_EQ(disk.host, vf);
+  EXPECT_EQ(disk.host, claimedVf);
 }
 
 TEST(HandMade, IgnoresDevicesOfTheGuestAlone) {
@@ -152,7 +152,7 @@ TEST(HandMade, ReadsQemuArguments) {
       "<qemu:arg value='-device'/><qemu:arg value='virtio-rng'/></qemu:commandline>"));
   ASSERT_THAT(found, SizeIs(1));
   EXPECT_EQ(found[0].kind, HandMadeKind::arguments);
-  EXPECT_EQ(found[0].host, vf);
+  EXPECT_EQ(found[0].host, claimedVf);
   EXPECT_EQ(found[0].form, "-device vfio-pci");
 }
 

@@ -17,14 +17,6 @@ namespace {
 
 using testing::HasSubstr;
 
-std::string repeated(const std::string& text, std::size_t count) {
-  std::string result;
-  for (std::size_t at = 0; at < count; ++at) {
-    result += text;
-  }
-  return result;
-}
-
 class HostileMetadata : public testing::Test {
  protected:
   std::string xml_ = readCase("q35.xml");

@@ -14,14 +14,6 @@ std::string domainWith(const std::string& devices) {
          devices + "</devices></domain>";
 }
 
-std::string repeated(const std::string& text, std::size_t count) {
-  std::string result;
-  for (std::size_t at = 0; at < count; ++at) {
-    result += text;
-  }
-  return result;
-}
-
 std::string attached() {
   const auto xml = readCase("q35.xml");
   return withLeases(xml, sampleLeases(xml), builtInTemplates(), fake::sealKey());

@@ -178,4 +178,12 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   return at == std::string::npos ? text : text.replace(at, from.size(), to);
 }
 
+std::string repeated(const std::string& text, std::size_t count) {
+  std::string result;
+  for (std::size_t at = 0; at < count; ++at) {
+    result += text;
+  }
+  return result;
+}
+
 }  // namespace vfpass::domain

@@ -25,4 +25,7 @@ std::vector<Lease> randomLeases(std::mt19937& random, std::size_t count);
 /// `text` with the first occurrence of `from` replaced; fails the test if there is none.
 std::string replaced(std::string text, const std::string& from, const std::string& to);
 
+/// `text`, `count` times.
+std::string repeated(const std::string& text, std::size_t count);
+
 }  // namespace vfpass::domain
