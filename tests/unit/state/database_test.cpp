@@ -45,16 +45,6 @@ unsigned modeOf(const std::filesystem::path& path) {
   return status.st_mode & 07777;
 }
 
-template <typename Call>
-Error errorOf(Call call) {
-  try {
-    static_cast<void>(call());
-  } catch (const Error& error) {
-    return error;
-  }
-  return Error("no failure");
-}
-
 TEST_F(DatabaseTest, CreatesPrivateDirectoryAndFile) {
   const Database database = open();
   EXPECT_EQ(modeOf(folder()), 0700U);

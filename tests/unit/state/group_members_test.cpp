@@ -22,12 +22,13 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr gid_t group = 65534;
-constexpr uid_t member = 65533;
+constexpr uid_t memberId = 65533;
 
 bool isRoot() { return ::geteuid() == 0; }
 
 void becomeMember() {
-  if (isRoot() && (::setgroups(0, nullptr) != 0 || ::setgid(group) != 0 || ::setuid(member) != 0)) {
+  if (isRoot() &&
+      (::setgroups(0, nullptr) != 0 || ::setgid(group) != 0 || ::setuid(memberId) != 0)) {
     throw std::runtime_error("cannot drop root");
   }
 }
@@ -41,7 +42,7 @@ bool groupMayRead(const std::filesystem::path& path) {
 /// Opens a file or directory as a member and locks it in every way that reading permits. Keeps the
 /// descriptor open; returns whether there is a lock.
 bool lock(const std::filesystem::path& path) {
-  if (!isRoot() && ::geteuid() != member && !groupMayRead(path)) {
+  if (!isRoot() && ::geteuid() != memberId && !groupMayRead(path)) {
     return false;
   }
   const int opened = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -121,7 +122,7 @@ class GroupMembersTest : public testing::Test {
   [[nodiscard]] std::string memberReads() const {
     Child child([this](const Child::Say& say) {
       becomeMember();
-      if (::geteuid() != member) {  // the owner of the files plays the member
+      if (::geteuid() != memberId) {  // the owner of the files plays the member
         ::chmod(file().c_str(), 0);
       }
       say(std::to_string(reader().leases().size()));

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "vfpass/error.hpp"
 #include "vfpass/lease.hpp"
 #include "vfpass/plan.hpp"
 
@@ -14,6 +15,17 @@ Uuid uuidOf(std::uint8_t number);
 Lease sampleLease(std::uint8_t domain, const std::string& name, unsigned vfIndex);
 /// A plan with one step of each kind.
 Plan samplePlan(std::uint8_t domain);
+
+/// The error that `call` throws.
+template <typename Call>
+Error errorOf(Call call) {
+  try {
+    static_cast<void>(call());
+  } catch (const Error& error) {
+    return error;
+  }
+  return Error("no failure");
+}
 
 /// Random values for property tests: every member, every kind, strings of arbitrary bytes.
 class Generator {

@@ -12,7 +12,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-using Clock = std::filesystem::file_time_type::clock;
+using FileClock = std::filesystem::file_time_type::clock;
 
 class StartedMarksTest : public testing::Test {
  protected:
@@ -33,11 +33,11 @@ TEST_F(StartedMarksTest, RemovesEveryMarkOfOneDomain) {
 
 TEST_F(StartedMarksTest, KeepsMarkOfStartAfterTheVerificationBegan) {
   markStarted(folder.path(), vm);
-  const auto begin = Clock::now();
+  const auto begin = FileClock::now();
   markStarted(folder.path(), vm);
   removeMarks(folder.path(), vm, begin);
   EXPECT_THAT(marks(), ElementsAre(StartedMark{vm})) << "the VM started again";
-  removeMarks(folder.path(), vm, Clock::now());
+  removeMarks(folder.path(), vm, FileClock::now());
   EXPECT_THAT(marks(), IsEmpty());
 }
 

@@ -76,16 +76,6 @@ class TroubleTest : public testing::Test {
   fake::TemporaryFolder temporary_;
 };
 
-template <typename Call>
-Error errorOf(Call call) {
-  try {
-    static_cast<void>(call());
-  } catch (const Error& error) {
-    return error;
-  }
-  return Error("no failure");
-}
-
 TEST_F(TroubleTest, DiskFullAtAnyWriteIsReportedAndLosesNothing) {
   int refusedRuns = 0;
   for (int room = 0; room < 500; ++room) {
