@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "hosts/topology_builder.hpp"
+#include "unit/values.hpp"
 #include "vfpass/error.hpp"
 
 namespace vfpass::commands {
@@ -12,8 +13,6 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
-
-PciAddress at(const char* address) { return *parsePciAddress(address); }
 
 Holder holder(HolderKind kind, const char* device, const std::string& description) {
   return {kind, at(device), description, "", std::nullopt};

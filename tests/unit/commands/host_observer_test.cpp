@@ -4,6 +4,7 @@
 #include "host_observer.hpp"
 #include "hosts/sysfs_tree.hpp"
 #include "hosts/topology_builder.hpp"
+#include "unit/values.hpp"
 
 namespace vfpass::commands {
 namespace {
@@ -11,8 +12,6 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
-
-PciAddress at(const char* address) { return *parsePciAddress(address); }
 
 /// A host with one NIC, one GPU below its switch and one in the other socket; both GPUs and a VF
 /// are leased. In the guest, `gpu0` is behind the root port with index 2.

@@ -3,10 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "unit/values.hpp"
+
 namespace vfpass::commands {
 namespace {
-
-PciAddress at(const char* address) { return *parsePciAddress(address); }
 
 class KernelExplanationTest : public testing::Test {
  protected:
