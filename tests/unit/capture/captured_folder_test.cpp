@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include <fstream>
-#include <sstream>
 
+#include "content_of.hpp"
 #include "fake/temporary_folder.hpp"
 #include "vfpass/error.hpp"
 
@@ -30,13 +30,6 @@ Error errorOf(Call call) {
     return error;
   }
   return Error("no failure");
-}
-
-std::string contentOf(const fs::path& path) {
-  std::ifstream stream(path);
-  std::ostringstream text;
-  text << stream.rdbuf();
-  return text.str();
 }
 
 class CapturedFolderTest : public testing::Test {

@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
+#include "content_of.hpp"
 #include "fake/temporary_folder.hpp"
 
 namespace vfpass::capture {
@@ -16,13 +16,6 @@ namespace {
 namespace fs = std::filesystem;
 using host::RecordedEntry;
 using Kind = RecordedEntry::Kind;
-
-std::string contentOf(const fs::path& path) {
-  std::ifstream stream(path, std::ios::binary);
-  std::ostringstream text;
-  text << stream.rdbuf();
-  return text.str();
-}
 
 class TarTest : public testing::Test {
  protected:
