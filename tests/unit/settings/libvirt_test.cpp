@@ -4,14 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "fake/seal_key.hpp"
 #include "support.hpp"
 #include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/libvirt/libvirt_hypervisor.hpp"
 
 namespace vfpass::settings {
 namespace {
-
-const SealKey key{std::vector<std::uint8_t>(32, 7), "test-host"};
 
 std::string testDomain(const std::string& extra, const std::string& inCpu) {
   std::string xml = domainXml(16, 256 * gib, extra, inCpu);
@@ -48,11 +47,13 @@ TEST_P(ThroughLibvirt, SettingIsAddedAndRemovedByteForByte) {
   const Lease lease = leaseFor(before);
   EXPECT_EQ(lease.edits.size(), 6U);
   const std::string attached =
-      defined(domain::withLeases(before, {lease}, domain::builtInTemplates(), key));
-  EXPECT_TRUE(domain::carriesLeases(attached, {lease}, key)) << attached;
-  EXPECT_EQ(leaseFor(domain::withLeases(attached, {}, domain::builtInTemplates(), key)).edits,
-            lease.edits);
-  EXPECT_EQ(defined(domain::withLeases(attached, {}, domain::builtInTemplates(), key)), before);
+      defined(domain::withLeases(before, {lease}, domain::builtInTemplates(), fake::sealKey()));
+  EXPECT_TRUE(domain::carriesLeases(attached, {lease}, fake::sealKey())) << attached;
+  EXPECT_EQ(
+      leaseFor(domain::withLeases(attached, {}, domain::builtInTemplates(), fake::sealKey())).edits,
+      lease.edits);
+  EXPECT_EQ(defined(domain::withLeases(attached, {}, domain::builtInTemplates(), fake::sealKey())),
+            before);
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "fake/seal_key.hpp"
 #include "support.hpp"
 #include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/domain/read_domain_facts.hpp"
@@ -16,8 +17,6 @@ namespace vfpass::settings {
 namespace {
 
 using testing::IsEmpty;
-
-const SealKey key{std::vector<std::uint8_t>(32, 7), "test-host"};
 
 struct Case {
   std::string name;
@@ -63,7 +62,7 @@ class ProposedXml : public testing::TestWithParam<Case> {
   }
 
   static std::string attached(const std::string& xml, const std::vector<Lease>& leases) {
-    return domain::withLeases(xml, leases, domain::builtInTemplates(), key);
+    return domain::withLeases(xml, leases, domain::builtInTemplates(), fake::sealKey());
   }
 
   TestHost host;
@@ -89,7 +88,7 @@ TEST_P(ProposedXml, IsRemovedWithoutTrace) {
 TEST_P(ProposedXml, IsUnchangedBySecondAttach) {
   const Lease first = lease(bare());
   const auto with = attached(bare(), {first});
-  EXPECT_TRUE(domain::carriesLeases(with, {first}, key));
+  EXPECT_TRUE(domain::carriesLeases(with, {first}, fake::sealKey()));
   EXPECT_EQ(lease(with).edits, first.edits)
       << "settings of vfpass are not taken for the administrator's";
   EXPECT_EQ(attached(with, {lease(with)}), with);
@@ -108,7 +107,7 @@ TEST_P(ProposedXml, KeepsElementsChangedByAdministrator) {
   const std::string from = "mode='strict' nodeset=";
   const auto metadata = with.find("</metadata>");
   with.replace(with.find(from, metadata), from.size(), "mode='preferred' nodeset=");
-  EXPECT_FALSE(domain::carriesLeases(with, {made}, key));
+  EXPECT_FALSE(domain::carriesLeases(with, {made}, fake::sealKey()));
   const auto detached = attached(with, {});
   EXPECT_NE(detached.find("mode='preferred'"), std::string::npos);
   EXPECT_EQ(detached.find("<vcpupin"), std::string::npos);
@@ -139,11 +138,13 @@ TEST(SettingsXml, RecognizesElementsFormattedByLibvirt) {
   lease.edits = {{"hugepages",
                   EditPlace::memoryBacking,
                   {"<hugepages><page size='1048576' unit='KiB'/></hugepages>"}}};
-  auto xml = domain::withLeases(domainXml(2, 16 * gib), {lease}, domain::builtInTemplates(), key);
+  auto xml = domain::withLeases(domainXml(2, 16 * gib), {lease}, domain::builtInTemplates(),
+                                fake::sealKey());
   const std::string mine = "<page size='1048576' unit='KiB'/>";
   xml.replace(xml.find(mine), mine.size(), "\n   <page  unit=\"KiB\" size=\"1048576\" />\n");
-  EXPECT_TRUE(domain::carriesLeases(xml, {lease}, key));
-  EXPECT_EQ(domain::withLeases(xml, {}, domain::builtInTemplates(), key), domainXml(2, 16 * gib));
+  EXPECT_TRUE(domain::carriesLeases(xml, {lease}, fake::sealKey()));
+  EXPECT_EQ(domain::withLeases(xml, {}, domain::builtInTemplates(), fake::sealKey()),
+            domainXml(2, 16 * gib));
 }
 
 namespace {
@@ -161,7 +162,7 @@ Lease leaseWith(const DomainEdit& edit) {
 }
 
 std::string withLease(const std::string& xml, const std::vector<Lease>& leases) {
-  return domain::withLeases(xml, leases, domain::builtInTemplates(), key);
+  return domain::withLeases(xml, leases, domain::builtInTemplates(), fake::sealKey());
 }
 
 }  // namespace
@@ -171,7 +172,7 @@ TEST(SettingsXml, ElementOfTheDomainItselfIsAddedAndRemovedByteForByte) {
   const Lease lease = leaseWith({"iommu-backend", EditPlace::domain, {element}});
   const std::string bare = domainXml(2, 16 * gib);
   std::string xml = withLease(bare, {lease});
-  EXPECT_TRUE(domain::carriesLeases(xml, {lease}, key));
+  EXPECT_TRUE(domain::carriesLeases(xml, {lease}, fake::sealKey()));
   EXPECT_EQ(domain::configuredBackend(xml), VfioBackend::iommufd);
   EXPECT_EQ(domain::readDomainFacts(xml).iommufd, std::nullopt) << "not the administrator's";
   EXPECT_EQ(withLease(xml, {lease}), xml);
@@ -180,9 +181,9 @@ TEST(SettingsXml, ElementOfTheDomainItselfIsAddedAndRemovedByteForByte) {
   const std::string line = "\n  " + element;
   ASSERT_NE(xml.find(line), std::string::npos) << xml;
   xml.erase(xml.find(line), line.size());
-  EXPECT_FALSE(domain::carriesLeases(xml, {lease}, key));
+  EXPECT_FALSE(domain::carriesLeases(xml, {lease}, fake::sealKey()));
   xml.insert(xml.find("</vcpu>") + 7, line);
-  EXPECT_TRUE(domain::carriesLeases(xml, {lease}, key));
+  EXPECT_TRUE(domain::carriesLeases(xml, {lease}, fake::sealKey()));
   EXPECT_EQ(withLease(xml, {}), bare);
 }
 
@@ -206,7 +207,7 @@ TEST(SettingsXml, RecordRemovesNoOtherElementOfTheDomain) {
   const std::string xml = withLease(bare, {lease});
   const std::string once = withLease(xml, {});
   EXPECT_NE(once.find("<hard_limit unit='KiB'>1</hard_limit>"), std::string::npos);
-  EXPECT_FALSE(domain::carriesLeases(xml, {lease}, key));
+  EXPECT_FALSE(domain::carriesLeases(xml, {lease}, fake::sealKey()));
 }
 
 // Anybody who can edit the domain can write metadata of vfpass.
@@ -221,11 +222,13 @@ TEST(SettingsXml, HandlesMetadataThatNameElementTwice) {
   const DomainEdit edit{
       "hard-limit", EditPlace::memtune, {"<hard_limit unit='KiB'>1</hard_limit>"}};
   lease.edits = {edit};
-  auto xml = domain::withLeases(domainXml(2, 16 * gib), {lease}, domain::builtInTemplates(), key);
+  auto xml = domain::withLeases(domainXml(2, 16 * gib), {lease}, domain::builtInTemplates(),
+                                fake::sealKey());
   const auto begin = xml.find(R"({"elements":)");
   const std::string setting = xml.substr(begin, xml.find('}', begin) + 1 - begin);
   xml.insert(begin, setting + ",");
-  EXPECT_EQ(domain::withLeases(xml, {}, domain::builtInTemplates(), key), domainXml(2, 16 * gib));
+  EXPECT_EQ(domain::withLeases(xml, {}, domain::builtInTemplates(), fake::sealKey()),
+            domainXml(2, 16 * gib));
 }
 
 TEST(SettingsXml, RefusesMetadataWithInvalidElement) {
@@ -238,8 +241,8 @@ TEST(SettingsXml, RefusesMetadataWithInvalidElement) {
   lease.device = lease.pf = *parsePciAddress("0000:10:00.0");
   lease.guest = domain::placeDevices(domainXml(2, 16 * gib), 1).front();
   lease.edits = {{"hard-limit", EditPlace::memtune, {"<hard_limit unit='KiB'>1</hard_limit>"}}};
-  const auto with =
-      domain::withLeases(domainXml(2, 16 * gib), {lease}, domain::builtInTemplates(), key);
+  const auto with = domain::withLeases(domainXml(2, 16 * gib), {lease}, domain::builtInTemplates(),
+                                       fake::sealKey());
   EXPECT_EQ(domain::parseDomain(with).leases.front().edits, lease.edits);
   for (const std::string bad :
        {"", "text", "&lt;a&gt;", "&lt;a/&gt;&lt;b/&gt;", "&lt;!DOCTYPE a&gt;&lt;a/&gt;"}) {
