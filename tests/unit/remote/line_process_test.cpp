@@ -15,11 +15,11 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr std::chrono::milliseconds soon{10000};
+constexpr std::chrono::milliseconds replyTimeout{10000};
 
 // A killed process whose parent has ended is a zombie until init waits for it.
 bool isGone(pid_t pid) {
-  const Deadline deadline(soon);
+  const Deadline deadline(replyTimeout);
   while (!deadline.over()) {
     std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
     std::string number;
@@ -35,7 +35,7 @@ bool isGone(pid_t pid) {
 
 class LineProcessTest : public testing::Test {
  protected:
-  std::string ask(const std::string& script, std::chrono::milliseconds timeout = soon,
+  std::string ask(const std::string& script, std::chrono::milliseconds timeout = replyTimeout,
                   std::size_t limit = 1000) {
     LineProcess process({"sh", "-c", script}, [] {});
     try {
@@ -48,8 +48,8 @@ class LineProcessTest : public testing::Test {
 
 TEST_F(LineProcessTest, RepliesToEachLine) {
   LineProcess process({"sh", "-c", "while read line; do echo \"reply to $line\"; done"}, [] {});
-  EXPECT_EQ(process.ask("one", soon, 1000), "reply to one");
-  EXPECT_EQ(process.ask("two", soon, 1000), "reply to two");
+  EXPECT_EQ(process.ask("one", replyTimeout, 1000), "reply to one");
+  EXPECT_EQ(process.ask("two", replyTimeout, 1000), "reply to two");
 }
 
 TEST_F(LineProcessTest, EndOfProcessIsReportedWithItsLastMessage) {
@@ -88,7 +88,7 @@ TEST_F(LineProcessTest, TimeoutIsReportedBesideTheLastMessage) {
 
 TEST_F(LineProcessTest, ProcessThatDoesNotReadDoesNotBlock) {
   LineProcess process({"sleep", "1000"}, [] {});
-  EXPECT_THROW(process.ask(std::string(std::size_t{64} << 20U, 'x'), soon, 1000), Error);
+  EXPECT_THROW(process.ask(std::string(std::size_t{64} << 20U, 'x'), replyTimeout, 1000), Error);
 }
 
 TEST_F(LineProcessTest, NothingOfTheProcessRemains) {
@@ -98,7 +98,7 @@ TEST_F(LineProcessTest, NothingOfTheProcessRemains) {
                          "trap '' TERM INT HUP; sh -c \"trap '' TERM INT HUP; while :; do sleep 1; "
                          "done\" & read line; echo $$ $!; while :; do sleep 1; done"},
                         [] {});
-    pids = process.ask("question", soon, 1000);
+    pids = process.ask("question", replyTimeout, 1000);
   }
   std::istringstream numbers(pids);
   for (pid_t pid = 0; numbers >> pid;) {
@@ -108,7 +108,7 @@ TEST_F(LineProcessTest, NothingOfTheProcessRemains) {
 
 TEST_F(LineProcessTest, CheckpointInterruptsTheWait) {
   LineProcess process({"sleep", "1000"}, [] { throw std::runtime_error("stopped"); });
-  EXPECT_THROW(process.ask("question", soon, 1000), std::runtime_error);
+  EXPECT_THROW(process.ask("question", replyTimeout, 1000), std::runtime_error);
 }
 
 TEST_F(LineProcessTest, MissingProgramIsAnError) {
