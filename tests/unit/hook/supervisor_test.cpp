@@ -20,14 +20,14 @@ namespace {
 using testing::HasSubstr;
 using namespace std::chrono_literals;
 
-struct Result {
+struct HookResult {
   int code = -1;
   std::string err;
   std::chrono::steady_clock::duration took{};
 };
 
 // Calls it in a process of its own and reads that process's stderr to its end, as libvirt does.
-Result inHook(const std::function<int()>& hook) {
+HookResult inHook(const std::function<int()>& hook) {
   std::array<int, 2> ends{};
   EXPECT_EQ(::pipe(ends.data()), 0);
   const auto began = std::chrono::steady_clock::now();
@@ -39,7 +39,7 @@ Result inHook(const std::function<int()>& hook) {
     ::_exit(hook());
   }
   ::close(ends[1]);
-  Result result;
+  HookResult result;
   std::array<char, 1024> buffer{};
   for (ssize_t count = 0; (count = ::read(ends[0], buffer.data(), buffer.size())) > 0;) {
     result.err.append(buffer.data(), static_cast<std::size_t>(count));
@@ -57,7 +57,8 @@ int say(const std::string& text, int code) {
 }
 
 TEST(Supervisor, PassesOnResultAndMessages) {
-  const Result result = inHook([] { return superviseWorker([] { return say("refused\n", 3); }); });
+  const HookResult result =
+      inHook([] { return superviseWorker([] { return say("refused\n", 3); }); });
   EXPECT_EQ(result.code, 3);
   EXPECT_EQ(result.err, "refused\n");
 }
@@ -65,7 +66,7 @@ TEST(Supervisor, PassesOnResultAndMessages) {
 // Like a child that hangs in the kernel, this one outlives SIGKILL of the worker and keeps its
 // descriptors.
 TEST(Supervisor, EndsAtTheDeadlineAlthoughSomethingHangs) {
-  const Result result = inHook([] {
+  const HookResult result = inHook([] {
     startWatchdog(1s, 7, "");
     return superviseWorker([]() -> int {
       if (::fork() == 0) {
@@ -84,7 +85,7 @@ TEST(Supervisor, EndsAtTheDeadlineAlthoughSomethingHangs) {
 
 // A child inherits the blocked signals of its parent, here of libvirt's daemon.
 TEST(Supervisor, EndsAtTheDeadlineAlthoughSignalsWereBlocked) {
-  const Result result = inHook([] {
+  const HookResult result = inHook([] {
     sigset_t all;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, nullptr);
@@ -132,7 +133,7 @@ TEST(Supervisor, KillsItsWorkerAtTheDeadline) {
 }
 
 TEST(Supervisor, ReportsAWorkerThatWasKilled) {
-  const Result result = inHook([] {
+  const HookResult result = inHook([] {
     try {
       return superviseWorker([] { return ::raise(SIGKILL); });
     } catch (const Error& error) {
