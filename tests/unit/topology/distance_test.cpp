@@ -11,8 +11,8 @@ using Role = FunctionRole;
 
 // A switch with a GPU and a NIC below it, a second one below the same root port's switch, a GPU at
 // a root port, and one behind another host bridge of the same and of another node.
-struct Machine : hosts::TopologyBuilder {
-  Machine() {
+struct NestedSwitches : hosts::TopologyBuilder {
+  NestedSwitches() {
     const auto one = hostBridge("pci0000:00", 0);
     const auto two = hostBridge("pci0000:40", 0);
     const auto far = hostBridge("pci0000:80", 1);
@@ -42,7 +42,7 @@ struct Machine : hosts::TopologyBuilder {
 };
 
 TEST(Distance, UsesTermsOfNvidiaSmi) {
-  const Machine machine;
+  const NestedSwitches machine;
   EXPECT_EQ(machine.between(machine.gpuBelow, machine.gpuBelow), "X");
   EXPECT_EQ(machine.between(machine.gpuBelow, machine.nicBelow), "PIX");
   EXPECT_EQ(machine.between(machine.nicBelow, machine.nicBeside), "PIX");
@@ -71,7 +71,7 @@ TEST(Distance, TreatsUnknownNodesAsOneOnSingleNodeHost) {
 }
 
 TEST(Distance, MergesNestedSwitchesOfOnePexChip) {
-  Machine machine;
+  NestedSwitches machine;
   const auto outer =
       *machine.topology.functions[*machine.topology.functions[machine.innerUp].parent].parent;
   for (const auto& [number, subsystem] : {std::pair(outer, 0x0072), {machine.innerUp, 0x1003}}) {

@@ -16,8 +16,8 @@ using testing::HasSubstr;
 
 // Node 0: a GPU and a PF at one root port, and another GPU; node 1: two GPUs and a PF, each at its
 // own root port.
-struct Machine : hosts::TopologyBuilder {
-  Machine() {
+struct TwoNodeMachine : hosts::TopologyBuilder {
+  TwoNodeMachine() {
     const auto one = hostBridge("pci0000:00", 0);
     const auto two = hostBridge("pci0000:80", 1);
     const auto port = function(FunctionRole::rootPort, "0000:00:01.0", one);
@@ -47,7 +47,7 @@ std::vector<std::size_t> pfsOf(const Proposal& proposal) {
 }
 
 TEST(Propose, PrefersNearestPair) {
-  const Machine machine;
+  const TwoNodeMachine machine;
   const Proposal proposal = propose(machine.topology, {}, {1, 1});
   EXPECT_THAT(proposal.gpus, ElementsAre(machine.gpu0));
   EXPECT_THAT(pfsOf(proposal), ElementsAre(machine.nic0));
@@ -56,14 +56,14 @@ TEST(Propose, PrefersNearestPair) {
 }
 
 TEST(Propose, SkipsLeasedGpus) {
-  const Machine machine;
+  const TwoNodeMachine machine;
   const Proposal proposal = propose(machine.topology, {machine.lease(machine.gpu0)}, {2, 2});
   EXPECT_THAT(proposal.gpus, ElementsAre(machine.gpu2, machine.gpu3)) << "one node has both";
   EXPECT_THAT(pfsOf(proposal), ElementsAre(machine.nic1, machine.nic1));
 }
 
 TEST(Propose, SkipsPfWithoutFreeVfs) {
-  Machine machine;
+  TwoNodeMachine machine;
   machine.topology.functions[machine.nic0].totalVfs = 1;
   EXPECT_THAT(pfsOf(propose(machine.topology, {machine.lease(machine.nic0)}, {4, 1})),
               ElementsAre(machine.nic1));
@@ -72,7 +72,7 @@ TEST(Propose, SkipsPfWithoutFreeVfs) {
 }
 
 TEST(Propose, SkipsPfAfterFirmwareError) {
-  Machine machine;
+  TwoNodeMachine machine;
   Device& pf = machine.topology.functions[machine.nic0];
   pf.netdevs.clear();
   EXPECT_THAT(pfsOf(propose(machine.topology, {}, {4, 1})), ElementsAre(machine.nic1))
@@ -82,7 +82,7 @@ TEST(Propose, SkipsPfAfterFirmwareError) {
 }
 
 TEST(Propose, SkipsPfWithoutDriver) {
-  Machine machine;
+  TwoNodeMachine machine;
   machine.topology.functions[machine.nic0].driver = "";
   EXPECT_THAT(pfsOf(propose(machine.topology, {}, {4, 1})), ElementsAre(machine.nic1));
 }
@@ -105,7 +105,7 @@ TEST(Propose, SaysThatTheHostHasNoGpu) {
 }
 
 TEST(Propose, SaysWhyNoPfCanHaveVfs) {
-  Machine machine;
+  TwoNodeMachine machine;
   machine.topology.functions[machine.nic0].totalVfs = 0;
   machine.topology.functions[machine.nic1].netdevs.clear();
   machine.topology.functions[machine.nic1].rdma.clear();
@@ -147,7 +147,7 @@ TEST(Propose, MixesNoLinkTypes) {
 }
 
 TEST(Propose, SaysThatThereIsNoInfiniband) {
-  const Machine machine;
+  const TwoNodeMachine machine;
   EXPECT_THAT(refusal(machine.topology, {1, 1, true}),
               HasSubstr("1 VF of InfiniBand NICs requested, but this host has no InfiniBand PF"));
 }
@@ -164,7 +164,7 @@ TEST(Propose, MixesNoVendors) {
 
 // The kind that serves all GPUs from near, although the other one is first at one of them.
 TEST(Propose, TakesTheKindThatIsNearAsAWhole) {
-  Machine machine;
+  TwoNodeMachine machine;
   const auto far = machine.pf("0000:01:00.2", "ib0", 0, machine.topology.functions[1].parent);
   machine.topology.functions[far].rdma[0].ports[0].linkLayer = LinkLayer::infiniband;
   machine.topology.functions[machine.nic0].totalVfs = 0;
@@ -173,7 +173,7 @@ TEST(Propose, TakesTheKindThatIsNearAsAWhole) {
 }
 
 TEST(Propose, TakesSecondVfFromEquallyNearPf) {
-  Machine machine;
+  TwoNodeMachine machine;
   const auto beside = machine.pf("0000:84:00.0", "mlx5_2", 1);
   const Proposal proposal =
       propose(machine.topology, {machine.lease(machine.gpu0), machine.lease(machine.gpu1)}, {1, 3});
@@ -182,7 +182,7 @@ TEST(Propose, TakesSecondVfFromEquallyNearPf) {
 }
 
 TEST(Propose, SpreadsVfsWithoutGpus) {
-  Machine machine;
+  TwoNodeMachine machine;
   machine.topology.functions[machine.nic0].rdma[0].ports[0].state = "DOWN";
   const Proposal proposal = propose(machine.topology, {}, {0, 2});
   EXPECT_THAT(pfsOf(proposal), ElementsAre(machine.nic1, machine.nic1));
@@ -190,7 +190,7 @@ TEST(Propose, SpreadsVfsWithoutGpus) {
 }
 
 TEST(Propose, SkipsNicsWithoutRdma) {
-  Machine machine;
+  TwoNodeMachine machine;
   machine.topology.functions[machine.nic0].rdma.clear();
   machine.topology.functions[machine.nic0].vendor = 0x14e4;
   machine.topology.functions[machine.nic0].driver = "bnxt_en";
@@ -200,14 +200,14 @@ TEST(Propose, SkipsNicsWithoutRdma) {
 }
 
 TEST(Propose, PrefersFasterPfWithoutGpus) {
-  Machine machine;
+  TwoNodeMachine machine;
   machine.topology.functions[machine.nic0].rdma[0].ports[0].rate = 100000;
   EXPECT_THAT(pfsOf(propose(machine.topology, {}, {0, 3})),
               ElementsAre(machine.nic1, machine.nic1, machine.nic1));
 }
 
 TEST(Propose, ReportsFreeDevicesWhenThereAreTooFew) {
-  const Machine machine;
+  const TwoNodeMachine machine;
   try {
     static_cast<void>(propose(machine.topology, {machine.lease(machine.gpu0)}, {4, 1}));
     FAIL();
@@ -218,7 +218,7 @@ TEST(Propose, ReportsFreeDevicesWhenThereAreTooFew) {
 }
 
 // The machine's four GPUs on a board with two NVSwitches.
-struct SwitchedMachine : Machine {
+struct SwitchedMachine : TwoNodeMachine {
   SwitchedMachine() {
     for (const char* address : {"0000:84:00.0", "0000:85:00.0"}) {
       switches.push_back(function(FunctionRole::nvswitch, address, 1));
@@ -236,7 +236,7 @@ TEST(Propose, ChoosesNvlinkModeForGpusOfNvSwitchBoard) {
   const Proposal whole = propose(machine.topology, {}, {4, 1});
   EXPECT_EQ(whole.nvlink, NvlinkMode::all);
   EXPECT_EQ(whole.nvswitches, machine.switches);
-  EXPECT_EQ(propose(Machine().topology, {}, {4, 1}).nvlink, std::nullopt);
+  EXPECT_EQ(propose(TwoNodeMachine().topology, {}, {4, 1}).nvlink, std::nullopt);
 }
 
 TEST(Propose, GivesNvlinkManagementWithTheWholeBoard) {
