@@ -14,8 +14,6 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-const PciAddress pfAddress = *parsePciAddress("0000:01:00.0");
-
 class FirmwareFault : public testing::Test {
  protected:
   FirmwareFault() {

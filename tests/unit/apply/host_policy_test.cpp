@@ -16,8 +16,6 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr std::chrono::milliseconds timeout{2000};
-
 PhysicalFunction& pfOf(Host& host) { return host.kernel.pfs.begin()->second; }
 
 // A PF with VFs bound to the host driver; others have set a MAC and a VLAN on VF 1.
@@ -46,7 +44,7 @@ Plan changeMode(Host& host) {
 
 plan::SoftRoceInput linksOf(Host& host) {
   const state::Database database(host.folder / "state", state::Database::Open::createIfMissing,
-                                 timeout);
+                                 databaseTimeout);
   plan::SoftRoceInput input;
   input.found = host.kernel.rdmaLinks;
   input.records = database.softRoceRecords();
@@ -209,7 +207,8 @@ TEST(HostApply, RecoveryNeedsNoHypervisor) {
   host.kernel.killAfterEffect = 0;
   EXPECT_THROW(host.execute(changeCount(host)), fake::Killed);
   host.kernel.killAfterEffect = -1;
-  state::Database database(host.folder / "state", state::Database::Open::createIfMissing, timeout);
+  state::Database database(host.folder / "state", state::Database::Open::createIfMissing,
+                           databaseTimeout);
   Tools tools = host.tools(database);
   tools.hypervisor = nullptr;
   const auto recovered = recover(tools, Uuid{});

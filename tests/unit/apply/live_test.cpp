@@ -272,13 +272,13 @@ TEST_F(LiveTest, StopAfterAKilledAttachReleasesAndRecovers) {
   EXPECT_TRUE(domain::carriesLeases(host.xml(), host.leases(), fake::sealKey()));
 }
 
-enum class Work { attachBoth, attachLive, detachBoth, detachLive };
+enum class LiveWork { attachBoth, attachLive, detachBoth, detachLive };
 
 // Kills at every change of the running domain; recovery must end in the old or the new state.
-class LiveCrashTest : public testing::TestWithParam<Work> {
+class LiveCrashTest : public testing::TestWithParam<LiveWork> {
  protected:
   static bool isDetach() {
-    return GetParam() == Work::detachBoth || GetParam() == Work::detachLive;
+    return GetParam() == LiveWork::detachBoth || GetParam() == LiveWork::detachLive;
   }
 
   static void prepare(Host& host) {
@@ -289,7 +289,7 @@ class LiveCrashTest : public testing::TestWithParam<Work> {
     } else {
       host.attachPlan();
     }
-    host.scope.config = GetParam() == Work::attachBoth || GetParam() == Work::detachBoth;
+    host.scope.config = GetParam() == LiveWork::attachBoth || GetParam() == LiveWork::detachBoth;
   }
 
   static Plan planFor(Host& host) { return isDetach() ? host.detachPlan() : host.attachPlan(); }
@@ -328,8 +328,8 @@ TEST_P(LiveCrashTest, RecoveryEndsInTheOldOrTheNewState) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Works, LiveCrashTest,
-                         testing::Values(Work::attachBoth, Work::attachLive, Work::detachBoth,
-                                         Work::detachLive));
+                         testing::Values(LiveWork::attachBoth, LiveWork::attachLive,
+                                         LiveWork::detachBoth, LiveWork::detachLive));
 
 }  // namespace
 }  // namespace vfpass::apply

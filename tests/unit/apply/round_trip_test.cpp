@@ -124,8 +124,6 @@ TEST(RoundTrip, AttachRestoresAVfRemovedFromTheMapping) {
   EXPECT_EQ(domain::parseDomain(host.xml()).claims.size(), 1U);
 }
 
-const PciAddress pfAddress = *parsePciAddress("0000:01:00.0");
-
 VfSettings seen(const Host& host, unsigned index) {
   return host.kernel.pfs.at(pfAddress).vfs.at(index).settings;
 }

@@ -28,12 +28,12 @@ std::function<void()> stopAt(int call) {
   };
 }
 
-enum class Work { attach, attachLive, detach, detachLive };
+enum class StoppedWork { attach, attachLive, detach, detachLive };
 
-class StopTest : public testing::TestWithParam<Work> {
+class StopTest : public testing::TestWithParam<StoppedWork> {
  protected:
   static void prepare(Host& host) {
-    if (GetParam() == Work::attachLive || GetParam() == Work::detachLive) {
+    if (GetParam() == StoppedWork::attachLive || GetParam() == StoppedWork::detachLive) {
       host.start();
       host.scope = {true, true};
     }
@@ -41,7 +41,9 @@ class StopTest : public testing::TestWithParam<Work> {
       host.attach();
     }
   }
-  static bool isDetach() { return GetParam() == Work::detach || GetParam() == Work::detachLive; }
+  static bool isDetach() {
+    return GetParam() == StoppedWork::detach || GetParam() == StoppedWork::detachLive;
+  }
   static Plan planOf(Host& host) { return isDetach() ? host.detachPlan() : host.attachPlan(); }
 };
 
@@ -73,15 +75,15 @@ TEST_P(StopTest, AtAnyMomentEndsInTheOldOrTheNewState) {
   EXPECT_GE(stops, 2);
 }
 
-std::string nameOf(const testing::TestParamInfo<Work>& work) {
+std::string stoppedWorkName(const testing::TestParamInfo<StoppedWork>& work) {
   constexpr std::array names{"Attach", "AttachLive", "Detach", "DetachLive"};
   return names[static_cast<std::size_t>(work.param)];
 }
 
 INSTANTIATE_TEST_SUITE_P(OfEachWork, StopTest,
-                         testing::Values(Work::attach, Work::attachLive, Work::detach,
-                                         Work::detachLive),
-                         nameOf);
+                         testing::Values(StoppedWork::attach, StoppedWork::attachLive,
+                                         StoppedWork::detach, StoppedWork::detachLive),
+                         stoppedWorkName);
 
 // Some of the steps that return a device to the host have no inverse.
 TEST(Stop, IsNotAskedForAfterADetachHasRestoredADevice) {

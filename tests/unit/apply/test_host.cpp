@@ -38,8 +38,6 @@ MappedVf mappedVf(const std::string& name, const std::string& netdev) {
   return vf;
 }
 
-constexpr std::chrono::milliseconds timeout{2000};
-
 // Generations count attempts and are part of the metadata: compare only the devices.
 void describeXml(const std::string& xml, std::ostringstream& text) {
   if (xml.empty()) {
@@ -91,13 +89,14 @@ Tools Host::tools(state::Database& database) {
   tools.makeSealKey = makeSealKey;
   tools.checkStop = checkStop;
   tools.readDefinitions = readDefinitions;
-  tools.lockTimeout = timeout;
+  tools.lockTimeout = databaseTimeout;
   tools.holderTimeout = std::chrono::milliseconds(300);
   return tools;
 }
 
 plan::AttachInput Host::attachInput(std::uint64_t generation) {
-  state::Database database(folder / "state", state::Database::Open::createIfMissing, timeout);
+  state::Database database(folder / "state", state::Database::Open::createIfMissing,
+                           databaseTimeout);
   plan::AttachInput input;
   input.mapping = mapping;
   input.policy.pfs.emplace_back();  // some VFs are spare
@@ -135,7 +134,8 @@ plan::AttachInput Host::attachInput(std::uint64_t generation) {
 Plan Host::attachPlan() {
   std::uint64_t generation = 0;
   {
-    state::Database database(folder / "state", state::Database::Open::createIfMissing, timeout);
+    state::Database database(folder / "state", state::Database::Open::createIfMissing,
+                             databaseTimeout);
     generation = database.nextGeneration();
   }
   const auto decision = plan::planAttach(attachInput(generation));
@@ -144,7 +144,8 @@ Plan Host::attachPlan() {
 }
 
 Plan Host::detachPlan() {
-  state::Database database(folder / "state", state::Database::Open::createIfMissing, timeout);
+  state::Database database(folder / "state", state::Database::Open::createIfMissing,
+                           databaseTimeout);
   plan::DetachInput input;
   input.domain = uuid;
   input.domainName = "train0";
@@ -194,11 +195,13 @@ std::set<std::string> Host::plugged() const {
 }
 
 std::vector<Lease> Host::leases() const {
-  return state::Database(folder / "state", state::Database::Open::readOnly, timeout).leases();
+  return state::Database(folder / "state", state::Database::Open::readOnly, databaseTimeout)
+      .leases();
 }
 
 Plan Host::preparePlan() {
-  state::Database database(folder / "state", state::Database::Open::createIfMissing, timeout);
+  state::Database database(folder / "state", state::Database::Open::createIfMissing,
+                           databaseTimeout);
   const auto decision = plan::planPrepare(uuid, "train0", domain::parseDomain(xml()).leases,
                                           database.leases(), kernel.inventory(), kernel.bootId());
   plan::throwObjections("prepare", decision.objections);
@@ -206,13 +209,15 @@ Plan Host::preparePlan() {
 }
 
 std::vector<std::string> Host::execute(const Plan& plan) {
-  state::Database database(folder / "state", state::Database::Open::createIfMissing, timeout);
+  state::Database database(folder / "state", state::Database::Open::createIfMissing,
+                           databaseTimeout);
   Tools runTools = tools(database);
-  return run(plan, runTools, state::lockPfs(folder / "run", lockedPfs(plan), timeout));
+  return run(plan, runTools, state::lockPfs(folder / "run", lockedPfs(plan), databaseTimeout));
 }
 
 std::vector<std::string> Host::recoverAll() {
-  state::Database database(folder / "state", state::Database::Open::createIfMissing, timeout);
+  state::Database database(folder / "state", state::Database::Open::createIfMissing,
+                           databaseTimeout);
   Tools recoverTools = tools(database);
   const auto recovered = recover(recoverTools);
   throwUnrecovered(recovered.unrecovered);
@@ -238,7 +243,8 @@ std::string Host::fingerprint() const {
   for (const auto& [address, function] : kernel.functions) {
     text << toString(address) << ' ' << function.driver << ' ' << function.driverOverride << '\n';
   }
-  const state::Database database(folder / "state", state::Database::Open::readOnly, timeout);
+  const state::Database database(folder / "state", state::Database::Open::readOnly,
+                                 databaseTimeout);
   for (const auto& lease : database.leases()) {
     text << lease.entry << ' ' << toString(lease.device) << ' ' << toString(lease.state) << '\n';
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <functional>
 
@@ -11,6 +12,10 @@
 #include "vfpass/plan/plan_detach.hpp"
 
 namespace vfpass::apply {
+
+inline constexpr std::chrono::milliseconds databaseTimeout{2000};
+/// The PF of Host.
+inline constexpr PciAddress pfAddress{0, 1, 0, 0};
 
 /// A host with one PF, a domain, a database in its own directory, and a mapping of two VFs.
 class Host {
