@@ -64,6 +64,22 @@ class Layers(unittest.TestCase):
         self.write("src/commands/plan.hpp", "")
         self.assertIn("src/commands/plan.hpp: has the same name as include/vfpass/plan.hpp", self.check()[1])
 
+    def test_reports_a_name_that_two_tests_of_one_program_define(self):
+        self.write("tests/unit/plan/attach_test.cpp",
+                   "constexpr int vfCount = 4;\nstruct Machine {\n  int pf() { return 0; }\n};\n"
+                   "Lease leaseOf(int index, bool live = false) {\n  const int local = 1;\n}\n")
+        self.write("tests/unit/plan/detach_test.cpp",
+                   "class Host final : public Base {\n  int pf() { return 1; }\n};\n"
+                   "Lease leaseOf(const std::string& name) {\n  const int local = 1;\n}\n")
+        self.write("tests/unit/state/lease_test.cpp", "constexpr int vfCount = 5;\n")
+        self.assertEqual(0, self.check()[0])
+        for definition, name in (("const unsigned vfCount{7};\n", "vfCount"), ("enum class Machine { a };\n", "Machine"),
+                                 ("Lease leaseOf(int number,\n              bool plugged) {\n", "leaseOf(int , bool )")):
+            self.write("tests/unit/plan/second_test.cpp", definition)
+            code, output = self.check()
+            self.assertEqual(1, code)
+            self.assertIn(f"tests/unit/plan/second_test.cpp: defines {name}, as tests/unit/plan/attach_test.cpp does", output)
+
 
 if __name__ == "__main__":
     unittest.main(argv=["check_layers_test"])
