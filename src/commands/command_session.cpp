@@ -151,6 +151,10 @@ Hypervisor& Session::hypervisor() {
   return *hypervisor_;
 }
 
+void Session::assumeSilence() {
+  silence_ = NoAnswer(libvirtWait_.connection.value_or(deadlines::libvirtAnswer));
+}
+
 void Session::disconnect() {
   silence_.reset();
   hypervisor_.reset();

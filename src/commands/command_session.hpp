@@ -113,6 +113,9 @@ class Session {
   /// Waits at most this long for the connection, and for each call that reads, instead of
   /// deadlines::libvirtAnswer and deadlines::libvirtCall. Before the first of them.
   void limitLibvirt(std::chrono::milliseconds timeout) { libvirtWait_ = {timeout, timeout}; }
+  /// hypervisor() throws NoAnswer at once: libvirt has not answered an earlier session, whose call
+  /// still keeps its connection open, and libvirtd accepts a limited number of them (max_clients).
+  void assumeSilence();
   /// The next call of hypervisor() connects again, also to a libvirt that did not answer. Ends the
   /// life of its earlier result.
   void disconnect();

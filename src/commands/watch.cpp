@@ -11,6 +11,7 @@
 #include <iostream>
 #include <sstream>
 
+#include "vfpass/base/call_within.hpp"
 #include "vfpass/base/deadline.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/report/result_report.hpp"
@@ -49,6 +50,9 @@ std::string readOnce(const GlobalOptions& options, const Runner& show) {
   std::ostringstream out;
   std::ostringstream warnings;
   Session session(options, out, options.json ? std::cerr : warnings);
+  if (callsInProgress != 0) {  // abandoned by an earlier reading
+    session.assumeSilence();
+  }
   show(session);
   return out.str() + warnings.str();
 }

@@ -6,9 +6,11 @@ import pty
 import select
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 from pathlib import Path
 
@@ -79,6 +81,31 @@ class Watch(unittest.TestCase):
         self.assertIn("every 1 s, ", text)
         self.assertIn(VF, text)
         self.end(program)
+
+    def test_connects_once_to_a_libvirt_that_does_not_answer(self):
+        server = socket.socket(socket.AF_UNIX)
+        self.addCleanup(server.close)
+        server.bind(str(self.folder / "libvirt"))
+        server.listen()
+        connections = []
+
+        def accept():
+            try:
+                while True:
+                    connections.append(server.accept()[0])
+            except OSError:
+                pass
+        threading.Thread(target=accept, daemon=True).start()
+        terminal, end = pty.openpty()
+        self.addCleanup(os.close, terminal)
+        program = self.start("--connect", f"qemu+unix:///system?socket={self.folder / 'libvirt'}", stdin=end, stdout=end, stderr=end)
+        os.close(end)
+        text = self.read_until(terminal, b"\x1b[H\x1b[2J", 4)
+        self.assertEqual(text.count("libvirt did not answer"), 3)
+        self.assertEqual(len(connections), 1)
+        self.end(program)
+        for connection in connections:
+            connection.close()
 
     def test_ends_when_nobody_reads(self):
         program = self.start(stdout=subprocess.PIPE)
