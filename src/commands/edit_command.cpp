@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include "vfpass/base/ownership.hpp"
 #include "vfpass/base/scope_guard.hpp"
 #include "vfpass/base/shell.hpp"
+#include "vfpass/base/stop_signals.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/base/write_file.hpp"
 #include "vfpass/config/new_mapping.hpp"
@@ -118,12 +120,22 @@ bool canAsk(const Session& session) {
   return !session.style().json && ::isatty(STDIN_FILENO) == 1 && ::isatty(STDERR_FILENO) == 1;
 }
 
+// A read(2) would be repeated after the signal that requests a stop.
+void waitForInput() {
+  constexpr int checkInterval = 200;  // ms
+  pollfd input{STDIN_FILENO, POLLIN, 0};
+  do {
+    StopSignals::throwIfAsked();
+  } while (::poll(&input, 1, checkInterval) <= 0);
+}
+
 // True: edit again; false: discard. Asks until it gets an answer; the end of the input discards.
 bool wantsToEditAgain() {
   constexpr std::size_t longestAnswer = 256;
   BoundedLines answers(STDIN_FILENO, longestAnswer);
   for (;;) {
     std::cerr << "edit again (e), or discard the changes (q)? " << std::flush;
+    waitForInput();
     const auto answer = answers.next();
     if (!answer || answer == "q") {
       return false;
@@ -187,18 +199,40 @@ std::optional<std::string> editUntilValid(Session& session, const OriginalFile& 
   }
 }
 
-// The copy stays if the editor fails after the user has changed something.
+// What cannot be read may still be what the user wants to keep.
+bool hasChanges(const OriginalFile& original, const EditedCopy& copy) {
+  std::error_code missing;
+  if (!fs::exists(copy.path(), missing)) {
+    return false;
+  }
+  try {
+    return copy.text() != original.text;
+  } catch (const Error&) {
+    return true;
+  }
+}
+
+void discardUnchanged(Session& session, const OriginalFile& original, const EditedCopy& copy,
+                      bool named) {
+  if (!hasChanges(original, copy)) {
+    copy.discard();
+  } else if (!named) {
+    session.note(printable(original.file.string()) + " is unchanged; the edited copy is " +
+                 printable(copy.path().string()));
+  }
+}
+
+// The copy stays if the editor fails, or a signal ends the command, after the user has changed
+// something.
 std::optional<std::string> edited(Session& session, const OriginalFile& original,
                                   const EditedCopy& copy) {
   try {
     return editUntilValid(session, original, copy);
   } catch (const Error& error) {
-    std::error_code missing;
-    if (!fs::exists(copy.path(), missing) || copy.text() == original.text) {
-      copy.discard();
-    } else if (error.mistakes().empty()) {
-      session.note("the edited copy is " + printable(copy.path().string()));
-    }
+    discardUnchanged(session, original, copy, !error.mistakes().empty());
+    throw;
+  } catch (const Cancelled&) {
+    discardUnchanged(session, original, copy, false);
     throw;
   }
 }
@@ -217,6 +251,7 @@ ExitCode edit(Session& session, const std::string& vm) {
   session.requireThisHost("edit");
   const OriginalFile original = openOriginal(fileToEdit(session, vm));
   const std::string file = printable(original.file.string());
+  const StopSignals stop;
   const EditedCopy copy(original);
   const auto text = edited(session, original, copy);
   if (!text) {

@@ -2,15 +2,21 @@
 
 #include <spawn.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
+#include <optional>
 #include <sstream>
 
+#include "vfpass/base/deadline.hpp"
 #include "vfpass/base/scope_guard.hpp"
+#include "vfpass/base/stop_signals.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 
@@ -49,12 +55,56 @@ pid_t spawnShell(const std::array<const char*, 6>& arguments) {
   return child;
 }
 
-int waitFor(pid_t child) {
+// The status as a shell has it: 128 and the number of the signal that ended the child. nullopt: the
+// child still runs.
+std::optional<int> statusOf(pid_t child) {
   int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  const pid_t ended = ::waitpid(child, &status, WNOHANG);
+  if (ended == 0 || (ended < 0 && errno == EINTR)) {
+    return std::nullopt;
   }
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
+
+int waitFor(pid_t child) {
+  constexpr std::chrono::milliseconds checkInterval{200};
+  constexpr std::chrono::seconds timeToEnd{3};
+  try {
+    for (;;) {
+      StopSignals::throwIfAsked();
+      waitForExit({child}, Deadline(checkInterval));
+      if (const auto status = statusOf(child)) {
+        return *status;
+      }
+    }
+  } catch (const Cancelled&) {
+    ::kill(child, SIGTERM);
+    waitForExit({child}, Deadline(timeToEnd));
+    static_cast<void>(statusOf(child));
+    throw;
+  }
+}
+
+std::string describeEnd(int status) {
+  const char* signal = status > 128 ? ::sigabbrev_np(status - 128) : nullptr;
+  return signal == nullptr ? "ended with exit status " + std::to_string(status)
+                           : "was ended by SIG" + std::string(signal);
+}
+
+/// The mode of the terminal, which an editor that crashes does not restore.
+class TerminalMode {
+ public:
+  TerminalMode() : known_(::tcgetattr(STDIN_FILENO, &mode_) == 0) {}
+  void restore() const {
+    if (known_) {
+      ::tcsetattr(STDIN_FILENO, TCSADRAIN, &mode_);
+    }
+  }
+
+ private:
+  termios mode_{};
+  bool known_;
+};
 
 }  // namespace
 
@@ -77,11 +127,12 @@ void runEditor(const std::string& editor, const std::filesystem::path& file) {
     std::signal(SIGQUIT, quit);
   });
   const std::string script = editor + " \"$@\"";
+  const TerminalMode terminal;
   const int status = waitFor(spawnShell({"sh", "-c", script.c_str(), "sh", file.c_str(), nullptr}));
   if (status != 0) {
-    throw Error(
-        "the editor `" + printable(editor) + "` ended with exit status " + std::to_string(status),
-        "set VISUAL or EDITOR to an editor, then run the command again");
+    terminal.restore();
+    throw Error("the editor `" + printable(editor) + "` " + describeEnd(status),
+                "set VISUAL or EDITOR to an editor, then run the command again");
   }
 }
 

@@ -5,6 +5,7 @@ import os
 import pty
 import select
 import shutil
+import signal
 import stat
 import subprocess
 import sys
@@ -158,6 +159,40 @@ class Edit(unittest.TestCase):
             self.assertIn("ended with exit status 3", found.stderr)
             self.assertEqual(len(self.copies()), copies)
             self.assertEqual(self.file.read_text(), MAPPING)
+
+    def test_names_the_signal_that_ended_the_editor(self):
+        found = self.edit("kill -SEGV $$")
+        self.assertEqual(found.returncode, 1)
+        self.assertIn("was ended by SIGSEGV", found.stderr)
+        self.assertEqual(list(self.temporary.iterdir()), [])
+        self.assertEqual(self.file.read_text(), MAPPING)
+
+    def stopped(self, script):
+        """What the command prints if a signal ends it while the editor runs."""
+        started, errors = self.home / "started", self.home / "errors"
+        started.unlink(missing_ok=True)
+        with errors.open("w") as stream:
+            program = subprocess.Popen([VFPASS, "--config-dir", self.home, "edit", "train0"],
+                                       env=self.environment(f"{script}\ntouch {started}\nexec tail -f /dev/null"),
+                                       stdin=subprocess.DEVNULL, stderr=stream, start_new_session=True)
+        self.addCleanup(lambda: program.poll() is None and os.killpg(program.pid, signal.SIGKILL))
+        limit = time.monotonic() + 30
+        while not started.exists() and time.monotonic() < limit:
+            time.sleep(0.01)
+        program.send_signal(signal.SIGTERM)
+        self.assertEqual(program.wait(30), -signal.SIGTERM)
+        self.assertEqual(self.file.read_text(), MAPPING)
+        return errors.read_text()
+
+    def test_removes_its_copy_when_a_signal_ends_it(self):
+        self.assertNotIn("edited copy", self.stopped(":"))
+        self.assertEqual(list(self.temporary.iterdir()), [])
+
+    def test_names_a_copy_with_changes_when_a_signal_ends_it(self):
+        errors = self.stopped('sed -i s/ens1/ens2/ "$1"')
+        [copy] = self.copies()
+        self.assertIn(str(copy), errors)
+        self.assertIn("ens2", copy.read_text())
 
     def test_suggests_init_for_a_vm_without_mapping(self):
         found = self.edit("exit 1", vm="other")

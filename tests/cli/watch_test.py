@@ -101,7 +101,7 @@ class Watch(unittest.TestCase):
         program = self.start("--connect", f"qemu+unix:///system?socket={self.folder / 'libvirt'}", stdin=end, stdout=end, stderr=end)
         os.close(end)
         text = self.read_until(terminal, b"\x1b[H\x1b[2J", 4)
-        self.assertEqual(text.count("libvirt did not answer"), 3)
+        self.assertGreaterEqual(text.count("libvirt did not answer"), 3)
         self.assertEqual(len(connections), 1)
         self.end(program)
         for connection in connections:
