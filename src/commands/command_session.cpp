@@ -130,12 +130,12 @@ host::SystemKernel& Session::kernel() {
 }
 
 template <typename Ask>
-auto Session::connecting(Ask ask) {
+auto Session::connecting(Ask ask, const std::function<void()>& whileWaiting) {
   if (silence_) {
     throw NoAnswer(*silence_);
   }
   try {
-    return answerWithin(libvirtWait_.connection, std::move(ask));
+    return answerWithin(libvirtWait_.connection, std::move(ask), whileWaiting);
   } catch (const NoAnswer& error) {
     silence_ = error;
     throw;
@@ -161,7 +161,8 @@ void Session::disconnect() {
 }
 
 std::string Session::daemonVersions() {
-  return connecting([uri = options_.connect] { return libvirt::daemonVersions(uri); });
+  return connecting([uri = options_.connect] { return libvirt::daemonVersions(uri); },
+                    [this] { progress_.tick(); });
 }
 
 state::Database& Session::database() {

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <iosfwd>
 #include <memory>
 #include <optional>
@@ -43,13 +44,14 @@ class NoAnswer : public Error {
 };
 
 /// ask() of a libvirt that may not answer: throws NoAnswer after `timeout`, if there is one. The
-/// call then continues, so `ask` must own whatever it uses.
+/// call then continues, so `ask` must own whatever it uses. Calls `whileWaiting` every 100 ms.
 template <typename Ask>
-auto answerWithin(std::optional<std::chrono::milliseconds> timeout, Ask ask) {
+auto answerWithin(std::optional<std::chrono::milliseconds> timeout, Ask ask,
+                  const std::function<void()>& whileWaiting = {}) {
   if (!timeout) {
     return ask();
   }
-  auto answer = callWithin(*timeout, {}, std::move(ask));
+  auto answer = callWithin(*timeout, whileWaiting, std::move(ask));
   if (!answer) {
     throw NoAnswer(*timeout);
   }
@@ -197,9 +199,9 @@ class Session {
     std::optional<std::chrono::milliseconds> call = deadlines::libvirtCall;
   };
 
-  /// ask() within the time for a connection.
+  /// ask() within the time for a connection; see answerWithin().
   template <typename Ask>
-  auto connecting(Ask ask);
+  auto connecting(Ask ask, const std::function<void()>& whileWaiting = {});
   void write(events::Priority priority, const std::string& line);
 
   GlobalOptions options_;
