@@ -63,7 +63,7 @@ class Terminal(unittest.TestCase):
         self.start()
 
     def start(self):
-        # env -i: neither the caller's pager and colours nor sudo's variables.
+        # Without the caller's pager, colours and variables of sudo.
         environment = {"PATH": f"{VFPASS.parent}:/usr/bin:/bin", "HOME": str(self.folder), "LC_ALL": "C.UTF-8", "SHELL": "/bin/bash",
                        "LIBVIRT_DEFAULT_URI": f"test://{self.folder}/node.xml"}
         subprocess.run(["tmux", "-u", "-S", self.folder / "tmux", "-f", "/dev/null", "new-session", "-d", "-s", "test",
