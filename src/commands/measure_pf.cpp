@@ -7,7 +7,6 @@
 #include <set>
 #include <sstream>
 
-#include "baseline_users.hpp"
 #include "pf_baseline.hpp"
 #include "verification_steps.hpp"
 #include "vfpass/base/bounded_read.hpp"

@@ -2,12 +2,15 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "command_session.hpp"
 #include "vfpass/base/default_deadlines.hpp"
+#include "vfpass/baseline.hpp"
+#include "vfpass/holder.hpp"
 #include "vfpass/hypervisor.hpp"
 #include "vfpass/lease.hpp"
 #include "vfpass/topology.hpp"
@@ -48,5 +51,13 @@ ExitCode measurePf(Session& session, const BaselineRequest& request);
 std::vector<verify::BaselineSubject> baselineSubjects(Session& session,
                                                       const DomainDescription& domain,
                                                       const std::vector<Lease>& vfs);
+
+/// This PF and the other functions of its card (ports), without their VFs: all of them share one
+/// PCI Express link. Pure.
+std::vector<PciAddress> functionsOfCard(const Topology& host, const PciAddress& pf);
+
+/// Adds who uses the card now to Baseline::users, each once and at most 16, and to
+/// Baseline::unseenUsers why there may be others. That `find` throws Error is such a reason.
+void addUsers(const std::function<std::vector<Holder>()>& find, Baseline& baseline);
 
 }  // namespace vfpass::commands

@@ -1,7 +1,7 @@
 # NCCL between two guests of one host (verify --nccl), each with a VF and a stand-in GPU: the unchanged probe loads the lab's stand-ins for
 # libcuda and libnccl (lab/gpu), which write into each other's GPU memory by RDMA; the host passes the unique ID on. Then a rank dies, one
 # never joins, and guests lie: about NCCL's log, about wrong values, and about what they checked.
-# covers: src/probe/nccl src/guest/verify/*nccl* src/commands/verification_nccl.cpp lab/gpu tests/fake/nccl
+# covers: src/probe/nccl src/guest/verify/*nccl* src/commands/verification_steps.cpp lab/gpu tests/fake/nccl
 # shellcheck shell=bash disable=SC2154
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

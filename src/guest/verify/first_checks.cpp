@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "judge_guest.hpp"
 #include "judge_network.hpp"
-#include "judge_packets.hpp"
 #include "vfpass/agent/confinement.hpp"
 
 namespace vfpass::verify {

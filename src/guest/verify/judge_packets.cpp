@@ -1,4 +1,4 @@
-#include "judge_packets.hpp"
+#include "judge_guest.hpp"
 
 #include <algorithm>
 #include <string>

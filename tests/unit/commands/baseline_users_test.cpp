@@ -1,4 +1,4 @@
-#include "baseline_users.hpp"
+#include "pf_baseline.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
