@@ -171,6 +171,16 @@ class RepositoryTest(unittest.TestCase):
             self.assertTrue(self.apt("download", "vfpass", release=release), self.output)
             self.assertTrue(release.encode() in downloaded.read_bytes(), release)
 
+    def test_one_build_for_several_releases(self):
+        built = self.make_deb()
+        self.published("--codename", "bookworm", "--codename", "trixie", "--codename", "forky")
+        for release in ("bookworm", "trixie", "forky"):
+            downloaded = self.folder / "state" / built.name
+            downloaded.unlink(missing_ok=True)
+            self.assertTrue(self.apt("update", release=release), self.output)
+            self.assertTrue(self.apt("download", "vfpass", release=release), self.output)
+            self.assertEqual(built.read_bytes(), downloaded.read_bytes(), release)
+
     def test_a_published_package_does_not_change(self):
         self.make_deb()
         self.published("--codename", "bookworm")
@@ -204,7 +214,7 @@ class RepositoryTest(unittest.TestCase):
         self.assertIn("no packages", done.stderr)
         self.make_deb()
         for options, key, text in (((), "nobody", "gpg has 0 secret keys for nobody"), ((), "key", "gpg has 2 secret keys for key"),
-                                   (("--codename", "../x"), "right key", "expected the name of a Debian release")):
+                                   (("--codename", "bookworm", "--codename", "../x"), "right key", "expected the name of a Debian release")):
             done = self.publish(*options, key=key)
             self.assertEqual(1, done.returncode)
             self.assertIn(text, done.stderr)
