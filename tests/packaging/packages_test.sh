@@ -5,9 +5,8 @@
 # (`lab/prepare --release NAME --packages deb` builds them). Needs root and Debian's mirror.
 set -euo pipefail
 
-checkout=$(cd "$(dirname "$0")/../.." && pwd)
-# shellcheck source=SCRIPTDIR/../../lab/image/debian.sh
-source "$checkout/lab/image/debian.sh"
+# shellcheck source=SCRIPTDIR/common.sh
+source "$(dirname "$0")/common.sh"
 release=$(own_release)
 if [ "${1:-}" = --release ]; then
     [ $# = 3 ] || { echo "--release needs a name and a directory" >&2; exit 2; }
@@ -17,29 +16,6 @@ fi
 [ "$(id -u)" = 0 ] || { echo "needs root"; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-failures=0
-
-fail() {
-    echo "FAILED: $*" >&2
-    failures=$((failures + 1))
-}
-
-# expect TEXT COMMAND...: the command succeeds.
-expect() {
-    local text=$1
-    shift
-    "$@" >"$work/said" 2>&1 || { fail "$text"; cat "$work/said" >&2; }
-}
-
-# refuse TEXT COMMAND...: the command fails.
-refuse() {
-    local text=$1
-    shift
-    if "$@" >"$work/said" 2>&1; then fail "$text"; cat "$work/said" >&2; fi
-}
-
-said() { grep -qF "$1" "$work/said" || { fail "no \"$1\" in:"; cat "$work/said" >&2; }; }
-
 if [ $# -gt 0 ]; then
     results=$(realpath "$1")
 else
@@ -87,13 +63,6 @@ check_rpms() {
 }
 [ "$release" != "$(own_release)" ] || check_rpms
 
-# newer: makes the package with a higher version, from the original.
-newer() {
-    dpkg-deb --raw-extract "$results"/vfpass_*.deb "$work/newer"
-    sed -i 's/^Version: .*/Version: 9.0-1/; s/vfpass-guest (= [^)]*)/vfpass-guest/' "$work/newer/DEBIAN/control"
-    mkdir "$work/newer-debs"
-    dpkg-deb --root-owner-group -Znone --build "$work/newer" "$work/newer-debs" >/dev/null
-}
 # make_repository NAME DIRECTORY...: one repository with the packages of all directories.
 make_repository() {
     local name=$1 each
@@ -103,7 +72,7 @@ make_repository() {
 
 echo "installing in a new $release"
 mkdir "$work/debs" && cp "${debs[@]}" "$work/debs/"
-newer
+newer "$results"/vfpass_*.deb "$work/newer-debs"
 make_repository repository "$work/debs"
 make_repository upgraded "$work/debs" "$work/newer-debs"
 # apt reads the key as the user _apt.
@@ -118,13 +87,6 @@ unpack_root "$work/root" <"$work/root.tar"
 root=$work/root
 link=$root/etc/libvirt/hooks/qemu.d/vfpass
 metadata="<domain><metadata><vfpass xmlns='https://vfpass.org/xmlns/domain/1'/></metadata></domain>"
-# in_root COMMAND...: with /dev/null, which apt's methods need, and which unpack_root leaves out.
-# shellcheck disable=SC2016  # sh expands it
-in_root() {
-    touch "$root/dev/null"
-    unshare --mount --pid --fork sh -c 'mount -t proc proc "$1/proc" && mount --bind /dev/null "$1/dev/null" && root=$1 && shift && chroot "$root" "$@"' \
-        sh "$root" "$@"
-}
 # shellcheck disable=SC2317  # called by refuse
 start() { in_root sh -c "echo \"$metadata\" | /etc/libvirt/hooks/qemu.d/vfpass train0 prepare begin -"; }
 # shellcheck disable=SC2317  # called by expect
@@ -150,8 +112,6 @@ expect "it found libpci" test -z "$(grep 'no model names' "$work/said")"
 expect "it opens libarchive" in_root vfpass --sysroot /opt/tree snapshot /opt/snapshot.tar
 # shellcheck disable=SC2317  # called by expect
 own_apt() { in_root apt-get -qq -o Dir::Etc::SourceList=sources.list.d/vfpass.list -o Dir::Etc::SourceParts=- "$@"; }
-# shellcheck disable=SC2016  # dpkg-query expands it
-installed() { in_root dpkg-query --show --showformat '${Version}' vfpass; }
 expect "apt installed the built version" test "$(installed)" = "$(dpkg-deb --field "$results"/vfpass_*.deb Version)"
 in_root sh -c 'rm -r /opt/repository && mv /opt/upgraded /opt/repository'
 expect "apt reads the repository with the newer version" own_apt update
@@ -175,7 +135,8 @@ expect "the hook is a link again" test -h "$link"
 expect "removal again" in_root dpkg --remove vfpass
 rm "$root/etc/libvirt/qemu/train0.xml"
 expect "purge" in_root dpkg --purge vfpass vfpass-guest vfpass-doc
-expect "nothing remains" test -z "$(find "$root/etc" "$root/usr" "$root/var/lib/vfpass" -name '*vfpass*' 2>/dev/null)"
+rm "$root/etc/apt/sources.list.d/vfpass.list"
+expect "nothing remains" nothing_remains
 
 [ "$failures" = 0 ] && echo passed
 exit "$((failures > 0))"
