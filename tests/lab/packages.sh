@@ -1,6 +1,7 @@
-# The Debian packages on a host with running VMs: installation, upgrade, removal, installing again, purge. The argument is the
+# The Debian packages on a host with running VMs: installation, upgrade, also with the state and the metadata of an earlier version,
+# removal, installing again, purge. The argument is the
 # directory of the packages (default: what `lab/prepare --packages deb` made).
-# covers: packaging cmake src/hook/install src/hook
+# covers: packaging cmake src/hook/install src/hook src/state/schema.cpp src/domain/metadata_version_1.cpp tests/lab/older_state.py
 # shellcheck shell=bash disable=SC2154
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh
@@ -19,6 +20,13 @@ newer() {
     dpkg-deb --root-owner-group -Znone --build /tmp/newer /tmp/newer.deb >/dev/null
     echo /tmp/newer.deb
 }
+# format_of_database: its number, read without vfpass, which would migrate it.
+format_of_database() {
+    python3 -c 'import sqlite3
+print(sqlite3.connect("file:/var/lib/vfpass/vfpass.db?mode=ro", uri=True).execute("PRAGMA user_version").fetchone()[0])'
+}
+# xml_of SCOPE...: the VM as libvirt has it.
+xml_of() { virsh dumpxml --security-info a "$@"; }
 daemon_is_the_same() { test "$(libvirt_pid)" = "$daemon_pid"; }
 guests_run() {
     expect "$1: the managed VM runs" is_active a
@@ -47,6 +55,7 @@ load_mlx5
 pf=$(pf_address 0) netdev=$(pf_netdev 0)
 make_vfs "$pf" 4
 for vm in a plain; do define_tiny "$vm"; done
+xml_of --inactive >/tmp/a.unattached
 mapping a rail0 "$pf" 'index: 1' 'vlan: {id: 11}'
 expect "attach" vfpass attach a
 expect "start" start_paused a
@@ -54,10 +63,30 @@ expect "start of the other VM" start_paused plain
 qemu=$(qemu_of a)
 guests_run "before the upgrade"
 
-section "upgrade while they run"
+section "upgrade while they run, from a version with earlier formats"
+leases >/tmp/leases.before
+expect_equal "state and metadata are as an earlier version wrote them" "database 2 metadata 1" \
+    "$(python3 -B /vfpass/tests/lab/older_state.py a)"
+xml_of >/tmp/a.live
+xml_of --inactive >/tmp/a.inactive
 expect "dpkg --install of a newer version" dpkg --install "$(newer)"
 guests_run "after the upgrade"
 expect_equal "the hook is still the link" /usr/sbin/vfpass-qemu-hook "$(readlink "$link")"
+expect_equal "the upgrade does not migrate the database" 2 "$(format_of_database)"
+expect "status" vfpass status
+leases >/tmp/leases.after
+expect_same_file "the leases are the same" /tmp/leases.before /tmp/leases.after
+expect "plan finds the metadata valid" vfpass plan a
+expect_said "nothing would change" "nothing to do"
+expect "recover" vfpass recover
+expect "gc" vfpass gc
+leases >/tmp/leases.after
+expect_same_file "recover and gc keep the leases" /tmp/leases.before /tmp/leases.after
+xml_of >/tmp/a.now
+expect_same_file "the running domain is unchanged" /tmp/a.live /tmp/a.now
+xml_of --inactive >/tmp/a.now
+expect_same_file "its configuration is unchanged" /tmp/a.inactive /tmp/a.now
+guests_run "after recover"
 
 section "removal while they run"
 expect "dpkg --remove" dpkg --remove vfpass
@@ -80,10 +109,14 @@ expect "dpkg --install" dpkg --install "$packages"/vfpass_*.deb
 expect "the managed VM starts" start_paused a
 qemu=$(qemu_of a)
 guests_run "after installing again"
+expect_equal "the start, which wrote to it, has migrated the database" 3 "$(format_of_database)"
 
 section "detach, then purge"
 stop_hard a
+expect_contains "its metadata is still that of the earlier version" ' version="1"' virsh metadata a https://vfpass.org/xmlns/domain/1 --config
 expect "detach" vfpass detach a
+xml_of --inactive >/tmp/a.now
+expect_same_file "the configuration is that before attach" /tmp/a.unattached /tmp/a.now
 expect "dpkg --purge" dpkg --purge vfpass vfpass-guest
 refuse "the hook is gone" test -e "$link"
 refuse "the state is gone" test -e /var/lib/vfpass
