@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """metrics_test.py VFPASS MAKE_HOST SOURCE: what `vfpass metrics` writes is read by promtool, by a real node_exporter, and by a real
-Prometheus that scrapes it; every query of the dashboard and of the alert rules runs there. Needs no root: all programs listen on
-free ports of the loopback interface.
+Prometheus that scrapes it; every query of the dashboard and of the alert rules runs there. A second exporter has every metric (those of
+the unit tests): each query of the dashboard returns series of it. Needs no root: all programs listen on free ports of the loopback
+interface.
 """
 
 import json
@@ -21,6 +22,7 @@ from pathlib import Path
 VFPASS, MAKE_HOST, SOURCE = (Path(each).resolve() for each in sys.argv[1:4])
 RULES = SOURCE / "contrib/prometheus/vfpass.rules.yml"
 DASHBOARD = SOURCE / "contrib/grafana/vfpass.json"
+SAMPLE = SOURCE / "tests/unit/metrics/golden/full.prom"
 DEADLINE = 90  # seconds, for a program to start and a scrape to arrive
 # Values for the variables of the dashboard.
 VARIABLES = {"$instance": ".*", "$vm": ".*", "$pf": ".*", "$__rate_interval": "5m", "$__range": "1h"}
@@ -91,6 +93,14 @@ def documented_labels():
     return {name: set(re.findall(r"`(\w+)`", labels)) for name, labels in rows}
 
 
+def sample():
+    """The metrics of the unit tests, with the counters of VFs that only some drivers have."""
+    text = SAMPLE.read_text(encoding="utf-8")
+    labels = re.search(r"(?m)^sriov_vf_rx_bytes(\{.*\}) ", text)[1]
+    missing = [name for name in documented_labels() if name.startswith("sriov_vf_") and f"\n{name}{{" not in text]
+    return text + "".join(f"# TYPE {name} counter\n{name}{labels} 1\n" for name in missing)
+
+
 def texts_with_labels():
     """Queries, with the texts that insert labels of their results."""
     for panel in json.loads(DASHBOARD.read_text(encoding="utf-8"))["panels"]:
@@ -98,6 +108,12 @@ def texts_with_labels():
             yield target["expr"], re.findall(r"\{\{\s*(\w+)\s*\}\}", target.get("legendFormat", ""))
     for rule in re.split(r"(?m)^ +- alert: ", RULES.read_text(encoding="utf-8"))[1:]:
         yield re.search(r"(?m)^ +expr: (.*)$", rule)[1], re.findall(r"\$labels\.(\w+)", rule)
+
+
+def with_values(query, variables=None):
+    for variable, value in (variables or VARIABLES).items():
+        query = query.replace(variable, value)
+    return query
 
 
 def queries_of_rules():
@@ -114,22 +130,26 @@ class MetricsTest(unittest.TestCase):
         (cls.folder / "textfile").mkdir()
         cls.file = cls.folder / "textfile/vfpass.prom"
         subprocess.run([VFPASS, "--quiet", "--sysroot", host, "metrics", "--output", cls.file], check=True)
-        cls.start_exporter()
+        (cls.folder / "sample").mkdir()
+        (cls.folder / "sample/vfpass.prom").write_text(sample(), encoding="utf-8")
+        cls.exporter = cls.start_exporter(cls.file.parent)
+        cls.sample_exporter = cls.start_exporter(cls.folder / "sample")
         cls.start_prometheus()
 
     @classmethod
     def start(cls, name, *arguments):
-        log = (cls.folder / f"{name}.log").open("w", encoding="utf-8")
+        log = (cls.folder / f"{name}.log").open("a", encoding="utf-8")
         cls.addClassCleanup(log.close)
         process = subprocess.Popen([program(name), *arguments], stdout=log, stderr=log)
         cls.addClassCleanup(process.wait)
         cls.addClassCleanup(process.terminate)
 
     @classmethod
-    def start_exporter(cls):
-        cls.exporter = f"127.0.0.1:{free_port()}"
-        cls.start("prometheus-node-exporter", f"--web.listen-address={cls.exporter}", "--collector.disable-defaults",
-                  "--collector.textfile", f"--collector.textfile.directory={cls.file.parent}")
+    def start_exporter(cls, directory):
+        address = f"127.0.0.1:{free_port()}"
+        cls.start("prometheus-node-exporter", f"--web.listen-address={address}", "--collector.disable-defaults",
+                  "--collector.textfile", f"--collector.textfile.directory={directory}")
+        return address
 
     @classmethod
     def start_prometheus(cls):
@@ -138,7 +158,8 @@ class MetricsTest(unittest.TestCase):
         config = cls.folder / "prometheus.yml"
         config.write_text(json.dumps({
             "global": {"scrape_interval": "1s", "evaluation_interval": "1s"}, "rule_files": [str(RULES)],
-            "scrape_configs": [{"job_name": "node", "static_configs": [{"targets": [cls.exporter]}]}]}), encoding="utf-8")
+            "scrape_configs": [{"job_name": name, "static_configs": [{"targets": [target]}]}
+                               for name, target in (("node", cls.exporter), ("sample", cls.sample_exporter))]}), encoding="utf-8")
         cls.start("prometheus", f"--config.file={config}", f"--storage.tsdb.path={cls.folder / 'data'}",
                   f"--web.listen-address={address}", f"--web.console.templates={cls.folder}",
                   f"--web.console.libraries={cls.folder}")
@@ -175,20 +196,26 @@ class MetricsTest(unittest.TestCase):
             self.assertRegex(text, rf"(?m)^{name}[ {{]")
 
     def test_prometheus_has_the_series(self):
-        self.assertEqual(len(poll(lambda: self.query("vfpass_build_info"), "vfpass_build_info")), 1)
+        self.assertEqual(len(poll(lambda: self.query('vfpass_build_info{job="node"}'), "vfpass_build_info")), 1)
         wanted = sum(line.startswith("vfpass_pf_info{") for line in self.file.read_text(encoding="utf-8").splitlines())
         self.assertGreater(wanted, 0)
-        self.assertEqual(len(self.query("vfpass_pf_info")), wanted)
+        self.assertEqual(len(self.query('vfpass_pf_info{job="node"}')), wanted)
 
     def test_every_query_runs(self):
         poll(lambda: self.query("vfpass_build_info"), "vfpass_build_info")
         queries = queries_of_dashboard() + queries_of_rules()
         self.assertGreater(len(queries), 20)
-        for text in queries:
-            for variable, value in VARIABLES.items():
-                text = text.replace(variable, value)
+        for text in map(with_values, queries):
             self.assertNotIn("$", text)
             self.query(text)
+
+    def test_every_panel_has_series(self):
+        """A query of a metric that is renamed or of a label that it lacks has no result, and no error."""
+        # rate() needs two scrapes.
+        poll(lambda: self.query('count_over_time(vfpass_build_info{job="sample"}[1m]) >= 2'), "two scrapes")
+        instance = {**VARIABLES, "$instance": re.escape(self.sample_exporter).replace("\\", "\\\\")}
+        empty = [text for text in queries_of_dashboard() if not self.query(with_values(text, instance))]
+        self.assertEqual(empty, [])
 
     def test_labels_exist(self):
         known = documented_labels()
