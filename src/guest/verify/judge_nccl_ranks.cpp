@@ -19,6 +19,8 @@ std::string rankText(const NcclMember& member) {
 
 constexpr const char* meetingStage = "meeting the other ranks";
 constexpr const char* loadingStage = "loading NCCL";
+// initTransportsRank in NCCL's src/init.cc compares the ranks' versions when they meet.
+constexpr const char* differentVersions = "Mismatched NCCL version";
 
 // A rank that waits for others until the deadline only says that others are missing.
 bool waitsOnly(const NcclMember& member) {
@@ -38,7 +40,16 @@ std::string whatFailed(const NcclMember& member) {
   const std::string reason = !member.report                 ? member.problem
                              : member.report->error.empty() ? "did not meet the others"
                                                             : member.report->error;
-  return rankText(member) + " (" + member.name + "): " + reason;
+  // NCCL's error is only a class such as "invalid usage"; the warning before it has the reason.
+  const bool warned = member.report && !member.report->warnings.empty();
+  return rankText(member) + " (" + member.name + "): " + reason +
+         (warned ? " (NCCL: " + member.report->warnings.back() + ")" : "");
+}
+
+bool hasOtherVersion(const NcclMember& member) {
+  return member.report && std::ranges::any_of(member.report->warnings, [](const auto& warning) {
+           return warning.starts_with(differentVersions);
+         });
 }
 
 // All ranks wait for each other.
@@ -74,6 +85,9 @@ Finding missingRanks(const NcclOutcome& outcome, Finding finding) {
   }
   if (missing.empty()) {
     return nobodyMissing(outcome, std::move(finding));
+  }
+  if (std::ranges::any_of(outcome.members, hasOtherVersion)) {
+    finding.remedy = "install the same version of NCCL in all guests";
   }
   finding.outcome = loaded ? Outcome::failed : Outcome::notObservable;
   finding.seen = join(missing, "; ");

@@ -130,6 +130,28 @@ TEST(JudgeNccl, GuestWithoutLibraryIsNotObservable) {
   EXPECT_EQ(finding.remedy, "install NCCL");
 }
 
+TEST(JudgeNccl, GuestWithAnotherVersionIsNamedByNcclsWarning) {
+  NcclOutcome outcome = pairOf();
+  for (std::size_t each : {0U, 1U}) {
+    reportOf(outcome, each).error = "cannot join the other ranks: invalid usage";
+    reportOf(outcome, each).remedy = "look at NCCL's log";
+    reportOf(outcome, each).stage = "meeting the other ranks";
+    reportOf(outcome, each).warnings = {
+        "NET/Plugin: no plugin",
+        "Mismatched NCCL version detected : rank 1 version 22105 rank 0 version 22809"};
+    outcome.members[each].connected = false;
+  }
+  const Finding finding = judgeNcclRanks(outcome);
+  EXPECT_EQ(finding.outcome, Outcome::failed);
+  EXPECT_THAT(finding.seen, HasSubstr("rank 1 (train1): cannot join the other ranks: invalid usage "
+                                      "(NCCL: Mismatched NCCL version detected : rank 1 version"));
+  EXPECT_EQ(finding.remedy, "install the same version of NCCL in all guests");
+  for (std::size_t each : {0U, 1U}) {
+    reportOf(outcome, each).warnings = {"Duplicate GPU detected"};
+  }
+  EXPECT_EQ(judgeNcclRanks(outcome).remedy, "look at NCCL's log");
+}
+
 TEST(JudgeNccl, DifferentProductsAreAWarning) {
   NcclOutcome outcome = pairOf();
   EXPECT_FALSE(judgeNcclGpus(outcome));
