@@ -105,7 +105,9 @@ expect "it exports DMA-BUF again" guest_shell train0 'rm /run/stand-in-gpu-witho
 expect "another program has set the VF's VLAN" ip link set dev "$netdev" vf 0 vlan 99
 expect "the PF's relaxed ordering is off, and its MaxReadReq 128" setpci -s "$pf" CAP_EXP+8.w=0000:7010
 expect "the guest's vCPUs are pinned" pin_vcpus train0
+expect "the GPU's link uses 4 of 16 lanes" sh /vfpass/lab/connectx/control "$gpu" width 4
 document=$(verify)
+seen pcie-link warning "the link of $gpu runs at Gen5 x4 of Gen5 x16"
 seen vf-settings warning "vlan is 99 qos 0 802.1Q instead of none"
 seen pcie-packets warning "Relaxed Ordering off"
 seen pcie-packets warning "MaxReadReq 128"
@@ -114,6 +116,7 @@ expect_contains "pinned vCPUs are on a node" "vCPUs on node 0" finding numa-plac
 sed -i 's/guest: {mtu/vlan: {id: 99}, guest: {mtu/' "$vms/train0.yaml"
 expect "attach takes the VLAN of the mapping" vfpass attach train0
 setpci -s "$pf" CAP_EXP+8.w=5010:7010
+expect "the GPU's link uses all lanes" sh /vfpass/lab/connectx/control "$gpu" width 16
 
 # An address for BAR2 that is a multiple of 1 TiB: there is none in the guest's window.
 # shellcheck disable=SC2016  # the guest's shell expands it
@@ -132,6 +135,7 @@ document=$(verify)
 all_data passed
 seen vf-settings passed "it does"
 seen pcie-packets passed "MaxReadReq 4096"
+expect_equal "no link is below what it can do" null "$(finding pcie-link result)"
 
 section "a NIC far from the GPU"
 expect "the guest stops" virsh --quiet destroy train0

@@ -57,6 +57,11 @@ before=$(order resets)
 echo 1 >"$pci_devices/$gpu/reset"
 expect_equal "a reset clears the memory" 0 "$(byte 5000)"
 expect_equal "the device has counted it" $((before + 1)) "$(order resets)"
+expect "its link loses lanes" order width 4
+expect_equal "the kernel sees them, and what the device can do" "4 16" "$(cd "$pci_devices/$gpu" && cat current_link_width max_link_width | xargs)"
+expect "it has all of them again" order width 16
+refuse "a link has no 3 lanes" order width 3
+refuse "nor 32" order width 32
 refuse "an unknown order" order heat
 refuse "an offset behind the memory" order poison 67108864
 

@@ -21,6 +21,7 @@ enum { VENDOR = 0x10de, DEVICE_ID = 0x2330, BOARD = 0x16c1, REVISION = 0xa1, CLA
 enum { EXPRESS = 0x60, ERRORS = 0x100 };
 #define PAGE 4096
 #define LINK_SPEED 5 /* 32 GT/s */
+#define LANES 16
 #define NOWHERE UINT64_MAX
 
 typedef struct Gpu {
@@ -128,7 +129,19 @@ static bool poison_set(Gpu *gpu, uint64_t offset)
     return true;
 }
 
-/* `poison OFFSET`, `poison off`, `resets`. */
+/* The lanes that the link uses; the device can do all of them. */
+static bool width_set(PCIDevice *device, uint64_t lanes)
+{
+    uint8_t *status = device->config + EXPRESS + PCI_EXP_LNKSTA;
+
+    if (!lanes || lanes > LANES || lanes & (lanes - 1)) {
+        return false;
+    }
+    pci_set_word(status, (pci_get_word(status) & ~PCI_EXP_LNKSTA_NLW) | QEMU_PCI_EXP_LNKSTA_NLW(lanes));
+    return true;
+}
+
+/* `poison OFFSET`, `poison off`, `resets`, `width LANES`. */
 static void order_run(Gpu *gpu, const char *line, GString *reply)
 {
     g_auto(GStrv) words = g_strsplit(line, " ", 2);
@@ -144,6 +157,10 @@ static void order_run(Gpu *gpu, const char *line, GString *reply)
         uint64_t offset = g_ascii_strtoull(value, &end, 0);
 
         g_string_append(reply, !*end && poison_set(gpu, offset) ? "ok" : "error: no offset in the memory");
+    } else if (!strcmp(verb, "width") && value && *value) {
+        uint64_t lanes = g_ascii_strtoull(value, &end, 0);
+
+        g_string_append(reply, !*end && width_set(&gpu->device, lanes) ? "ok" : "error: no width of the link");
     } else {
         g_string_append_printf(reply, "error: unknown order %s", verb);
     }
@@ -176,9 +193,9 @@ static void express_init(PCIDevice *device)
     pcie_endpoint_cap_init(device, EXPRESS);
     pcie_cap_flr_init(device);
     pci_set_long(express + PCI_EXP_LNKCAP, (pci_get_long(express + PCI_EXP_LNKCAP) & ~(PCI_EXP_LNKCAP_SLS | PCI_EXP_LNKCAP_MLW)) |
-                                               QEMU_PCI_EXP_LNKCAP_MLW(16) | LINK_SPEED);
+                                               QEMU_PCI_EXP_LNKCAP_MLW(LANES) | LINK_SPEED);
     pci_set_word(express + PCI_EXP_LNKSTA, (pci_get_word(express + PCI_EXP_LNKSTA) & ~(PCI_EXP_LNKSTA_CLS | PCI_EXP_LNKSTA_NLW)) |
-                                               QEMU_PCI_EXP_LNKSTA_NLW(16) | LINK_SPEED);
+                                               QEMU_PCI_EXP_LNKSTA_NLW(LANES) | LINK_SPEED);
     pci_set_long(express + PCI_EXP_LNKCAP2, 0x3e); /* all speeds up to this one */
 }
 
