@@ -116,6 +116,7 @@ for other in 1 2 3; do
     server=${devices[0]} client=${devices[other]}
     expect "ib_write_bw" exchange "$server" "$client" -x ib_write_bw -n 100 -s 65536 -F
     expect "ib_read_lat" exchange "$server" "$client" -x ib_read_lat -n 100 -F
+    expect "ib_write_lat" exchange "$server" "$client" -x ib_write_lat -n 100 -F
     expect "ib_send_bw" exchange "$server" "$client" -x ib_send_bw -n 100 -s 65536 -F
     expect "ibv_rc_pingpong" exchange "$server" "$client" -g ibv_rc_pingpong -n 50 -c
     expect "ibv_ud_pingpong" exchange "$server" "$client" -g ibv_ud_pingpong -n 50
