@@ -49,6 +49,9 @@ bool isDamaged(const Location& location) {
       readLeases(database);
       readOperations(database);
       readSoftRoceRecords(database);
+      readHandOvers(database);
+      readUses(database);
+      readQuarantine(database);
       readGeneration(database);
     });
     return false;
@@ -173,6 +176,40 @@ void Database::forgetEnded(const std::set<Uuid>& domains, std::size_t kept) {
 bool Database::dropLease(const Uuid& domain, const std::string& entry, std::uint64_t generation) {
   return implementation_->write<bool>(
       [&](SQLite::Database& database) { return deleteLease(database, domain, entry, generation); });
+}
+
+void Database::endLeases(const std::vector<EndedLease>& leases) {
+  implementation_->update([&](SQLite::Database& database) {
+    for (const EndedLease& ended : leases) {
+      endLease(database, ended);
+    }
+  });
+}
+
+std::vector<StoredHandOver> Database::handOvers() const {
+  return implementation_->read<std::vector<StoredHandOver>>(readHandOvers);
+}
+
+std::optional<DeviceUse> Database::deviceUse(const PciAddress& device) const {
+  return implementation_->read<std::optional<DeviceUse>>(
+      [&](SQLite::Database& database) { return readUse(database, device); });
+}
+
+void Database::recordUse(const DeviceUse& use) {
+  implementation_->update([&](SQLite::Database& database) { writeUse(database, use); });
+}
+
+std::vector<QuarantinedDevice> Database::quarantined() const {
+  return implementation_->read<std::vector<QuarantinedDevice>>(readQuarantine);
+}
+
+void Database::quarantine(const QuarantinedDevice& device) {
+  implementation_->update([&](SQLite::Database& database) { writeQuarantine(database, device); });
+}
+
+bool Database::endQuarantine(const PciAddress& device) {
+  return implementation_->write<bool>(
+      [&](SQLite::Database& database) { return deleteQuarantine(database, device); });
 }
 
 bool Database::setLeaseState(const Uuid& domain, const std::string& entry, std::uint64_t generation,

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "vfpass/hand_over.hpp"
 #include "vfpass/lease.hpp"
 #include "vfpass/soft_roce.hpp"
 #include "vfpass/state/database.hpp"
@@ -27,7 +28,8 @@ std::optional<Lease> readLease(SQLite::Database& database, const Uuid& domain,
                                const std::string& entry, std::uint64_t generation);
 /// Throws ExitCode::refused if another lease holds the VF.
 void writeLease(SQLite::Database& database, const Lease& lease);
-/// Deletes the tombstones of other domains than these, beyond the `kept` newest generations.
+/// Deletes the tombstones of other domains than these, beyond the `kept` newest generations, and of
+/// these domains the oldest ones of entries that have very many.
 void deleteTombstones(SQLite::Database& database, const std::set<Uuid>& domains, std::size_t kept);
 /// Also records that this generation of the entry has ended.
 bool deleteLease(SQLite::Database& database, const Uuid& domain, const std::string& entry,
@@ -60,5 +62,21 @@ std::optional<Operation> readOperation(SQLite::Database& database, std::int64_t 
 std::vector<SoftRoceRecord> readSoftRoceRecords(SQLite::Database& database);
 void writeSoftRoceRecord(SQLite::Database& database, const SoftRoceRecord& record);
 void deleteSoftRoceRecord(SQLite::Database& database, const std::string& name);
+
+// hand_over_table.cpp. Each function runs inside its caller's transaction. Those that read return
+// nothing of a database before format 4, which lacks the tables.
+
+std::vector<QuarantinedDevice> readQuarantine(SQLite::Database& database);
+/// Does nothing if the device is in quarantine: the first reason stays.
+void writeQuarantine(SQLite::Database& database, const QuarantinedDevice& device);
+/// False if the device is not in quarantine.
+bool deleteQuarantine(SQLite::Database& database, const PciAddress& device);
+std::vector<DeviceUse> readUses(SQLite::Database& database);
+std::optional<DeviceUse> readUse(SQLite::Database& database, const PciAddress& device);
+void writeUse(SQLite::Database& database, const DeviceUse& use);
+/// Deletes the lease; unless its end has a record, writes it, and ends use of the device.
+void endLease(SQLite::Database& database, const EndedLease& ended);
+/// Newest first.
+std::vector<StoredHandOver> readHandOvers(SQLite::Database& database);
 
 }  // namespace vfpass::state

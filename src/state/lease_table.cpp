@@ -4,6 +4,8 @@
 #include <SQLiteCpp/VariadicBind.h>
 
 #include <limits>
+#include <map>
+#include <tuple>
 
 #include "state_folder.hpp"
 #include "vfpass/base/shell.hpp"
@@ -14,6 +16,9 @@
 
 namespace vfpass::state {
 namespace {
+
+/// Records of one entry of an existing domain. The newest generation is always among them.
+constexpr std::size_t recordsOfEntry = 100;
 
 /// SQLite integers are signed: a greater generation (from edited metadata) would read back negative
 /// and count as older than all others.
@@ -68,9 +73,8 @@ void writeTombstone(SQLite::Database& database, const Uuid& domain, const std::s
                     std::int64_t generation) {
   SQLite::Statement upsert(
       database,
-      "INSERT INTO ended_leases (domain, vf_name, generation) VALUES (?, ?, ?) ON CONFLICT "
-      "(domain, "
-      "vf_name) DO UPDATE SET generation = max(generation, excluded.generation)");
+      "INSERT INTO ended_leases (domain, vf_name, generation) VALUES (?, ?, ?) ON CONFLICT DO "
+      "NOTHING");
   SQLite::bind(upsert, toString(domain), entry, generation);
   upsert.exec();
 }
@@ -81,10 +85,10 @@ std::optional<std::uint64_t> readTombstone(SQLite::Database& database, const Uui
   if (!database.tableExists("ended_leases")) {  // opened read-only, in an earlier format
     return std::nullopt;
   }
-  SQLite::Statement query(database,
-                          "SELECT generation FROM ended_leases WHERE domain = ? AND vf_name = ?");
+  SQLite::Statement query(
+      database, "SELECT max(generation) FROM ended_leases WHERE domain = ? AND vf_name = ?");
   SQLite::bind(query, toString(domain), entry);
-  return query.executeStep()
+  return query.executeStep() && !query.isColumnNull(0)
              ? std::optional(static_cast<std::uint64_t>(query.getColumn(0).getInt64()))
              : std::nullopt;
 }
@@ -131,19 +135,24 @@ void raiseGeneration(SQLite::Database& database, std::uint64_t generation) {
 }
 
 void deleteTombstones(SQLite::Database& database, const std::set<Uuid>& domains, std::size_t kept) {
-  SQLite::Statement query(database,
-                          "SELECT domain, vf_name FROM ended_leases ORDER BY generation DESC");
-  std::vector<std::pair<std::string, std::string>> surplus;
+  SQLite::Statement query(
+      database, "SELECT domain, vf_name, generation FROM ended_leases ORDER BY generation DESC");
+  std::vector<std::tuple<std::string, std::string, std::int64_t>> surplus;
+  std::map<std::pair<std::string, std::string>, std::size_t> ofEntry;
   for (std::size_t others = 0; query.executeStep();) {
     const std::string domain = query.getColumn(0).getString();
+    const std::string entry = query.getColumn(1).getString();
     const auto uuid = parseUuid(domain);
-    if ((!uuid || !domains.contains(*uuid)) && ++others > kept) {
-      surplus.emplace_back(domain, query.getColumn(1).getString());
+    const bool exists = uuid && domains.contains(*uuid);
+    const bool isKept = exists ? ++ofEntry[{domain, entry}] <= recordsOfEntry : ++others <= kept;
+    if (!isKept) {
+      surplus.emplace_back(domain, entry, query.getColumn(2).getInt64());
     }
   }
-  for (const auto& [domain, entry] : surplus) {
-    SQLite::Statement erase(database, "DELETE FROM ended_leases WHERE domain = ? AND vf_name = ?");
-    SQLite::bind(erase, domain, entry);
+  for (const auto& [domain, entry, generation] : surplus) {
+    SQLite::Statement erase(
+        database, "DELETE FROM ended_leases WHERE domain = ? AND vf_name = ? AND generation = ?");
+    SQLite::bind(erase, domain, entry, generation);
     erase.exec();
   }
 }

@@ -25,6 +25,45 @@ void fields(Archive& archive, SoftRoceRecord& record) {
   archive("boot-id", record.bootId);
 }
 
+template <typename Archive>
+void fields(Archive& archive, ResetResult& reset) {
+  archive("time", reset.time);
+  archive("methods", reset.methods);
+  archive("failure", reset.failure);
+}
+
+template <typename Archive>
+void fields(Archive& archive, UseBegin& begin) {
+  archive("boot-id", begin.bootId);
+  archive("microseconds", begin.microseconds);
+  archive("errors", begin.errors);
+}
+
+template <typename Archive>
+void fields(Archive& archive, DeviceUse& use) {
+  archive("device", use.device);
+  archive("domain", use.domain);
+  archive("began", use.began);
+  archive("reset", use.reset);
+}
+
+template <typename Archive>
+void fields(Archive& archive, HandOverRecord& record) {
+  archive("time", record.time);
+  archive("domain", record.domain);
+  archive("domain-name", record.domainName);
+  archive("entry", record.entry);
+  archive("generation", record.generation);
+  archive("device", record.device);
+  archive("reset", record.reset);
+  archive("settings", record.settings);
+  archive("not-neutral", record.notNeutral);
+  archive("firmware", record.firmware);
+  archive("errors", record.errors);
+  archive("unobserved", record.unobserved);
+  archive("quarantine", record.quarantine);
+}
+
 }  // namespace vfpass::model
 
 namespace vfpass::state {
@@ -213,6 +252,18 @@ void throwUnknownRecord(const std::string& what) { throw badJson(recordSource, w
 std::string leaseToJson(const Lease& lease) { return model::encodeLease(lease); }
 
 Lease leaseFromJson(std::string_view text) { return readRecord(text, model::decodeLease); }
+
+std::string handOverToJson(const HandOverRecord& record) { return model::encode(record).dump(); }
+
+HandOverRecord handOverFromJson(std::string_view text) {
+  return readRecord(text, model::decode<HandOverRecord>);
+}
+
+std::string deviceUseToJson(const DeviceUse& use) { return model::encode(use).dump(); }
+
+DeviceUse deviceUseFromJson(std::string_view text) {
+  return readRecord(text, model::decode<DeviceUse>);
+}
 
 std::string actionToJson(const Action& action) { return encodeAction(action).dump(); }
 

@@ -70,6 +70,32 @@ constexpr const char* versionThree = R"sql(
   PRAGMA user_version = 3;
 )sql";
 
+// Each lease of an entry has its own record, so the generation becomes part of the key.
+constexpr const char* versionFour = R"sql(
+  CREATE TABLE handed_over (
+    domain TEXT NOT NULL,
+    vf_name TEXT NOT NULL,
+    generation INTEGER NOT NULL,
+    record TEXT NOT NULL DEFAULT '',
+    seal TEXT NOT NULL DEFAULT '',
+    PRIMARY KEY (domain, vf_name, generation)
+  ) STRICT;
+  INSERT INTO handed_over (domain, vf_name, generation)
+    SELECT domain, vf_name, generation FROM ended_leases;
+  DROP TABLE ended_leases;
+  ALTER TABLE handed_over RENAME TO ended_leases;
+  CREATE TABLE device_uses (
+    device TEXT PRIMARY KEY,
+    device_use TEXT NOT NULL
+  ) STRICT;
+  CREATE TABLE quarantine (
+    device TEXT PRIMARY KEY,
+    reason TEXT NOT NULL,
+    since TEXT NOT NULL
+  ) STRICT;
+  PRAGMA user_version = 4;
+)sql";
+
 int storedVersion(SQLite::Database& database) {
   return database.execAndGet("PRAGMA user_version").getInt();
 }
@@ -78,7 +104,8 @@ bool hasOurTables(SQLite::Database& database) {
   return database
              .execAndGet(
                  "SELECT COUNT(*) FROM sqlite_master WHERE name IN ('leases', 'generation', "
-                 "'operations', 'steps', 'soft_roce', 'ended_leases')")
+                 "'operations', 'steps', 'soft_roce', 'ended_leases', 'device_uses', "
+                 "'quarantine')")
              .getInt() > 0;
 }
 
@@ -111,6 +138,9 @@ void migrate(SQLite::Database& database, const Location& location) {
   }
   if (found < 3) {
     database.exec(versionThree);
+  }
+  if (found < 4) {
+    database.exec(versionFour);
   }
   transaction.commit();
 }

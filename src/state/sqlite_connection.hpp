@@ -50,7 +50,7 @@ void withReadOnlyDatabase(const Location& location, std::chrono::milliseconds bu
                           const Work& work);
 
 /// The schema version that this program writes (`PRAGMA user_version`).
-inline constexpr int schemaVersion = 3;
+inline constexpr int schemaVersion = 4;
 
 /// Returns 0 for an empty database. Throws Error if a newer vfpass wrote it, and CorruptDatabase if
 /// it has lost its number.

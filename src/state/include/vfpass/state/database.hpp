@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "vfpass/error.hpp"
+#include "vfpass/hand_over.hpp"
 #include "vfpass/lease.hpp"
 #include "vfpass/plan.hpp"
 #include "vfpass/soft_roce.hpp"
@@ -42,6 +43,19 @@ struct Operation {
   std::string domainName;
   std::string bootId;
   std::vector<JournaledStep> steps;
+};
+
+/// The end of a lease whose device leaves its domain.
+struct EndedLease {
+  HandOverRecord record;
+  std::string seal;  ///< of handOverToJson(record); empty: not sealed
+};
+
+/// A record of the end of a lease as it is stored.
+struct StoredHandOver {
+  HandOverRecord record;
+  std::string text;  ///< sealed
+  std::string seal;  ///< empty: not sealed
 };
 
 /// Leases and journal in SQLite (WAL, synchronous FULL), file `vfpass.db` in the state directory.
@@ -85,6 +99,22 @@ class Database {
   [[nodiscard]] std::string adoptionFault(const Lease& lease) const;
   /// Forgets which leases have ended, except those of `domains` and the newest `kept` of others.
   void forgetEnded(const std::set<Uuid>& domains, std::size_t kept);
+  /// dropLease() of each, with its record; the use of its device ends, and the device goes into
+  /// quarantine if the record says so. All of that or nothing. A lease whose end is recorded keeps
+  /// that record.
+  void endLeases(const std::vector<EndedLease>& leases);
+  /// The records of ended leases, newest first.
+  [[nodiscard]] std::vector<StoredHandOver> handOvers() const;
+  /// What is known of a device since a domain leased it.
+  [[nodiscard]] std::optional<DeviceUse> deviceUse(const PciAddress& device) const;
+  /// Inserts or replaces (key: device).
+  void recordUse(const DeviceUse& use);
+  /// The devices in quarantine, by address.
+  [[nodiscard]] std::vector<QuarantinedDevice> quarantined() const;
+  /// Does nothing if the device is in quarantine: the first reason stays.
+  void quarantine(const QuarantinedDevice& device);
+  /// Returns false if the device is not in quarantine.
+  bool endQuarantine(const PciAddress& device);
   /// Sets state and boot of a lease if it still has this generation; returns false otherwise.
   bool setLeaseState(const Uuid& domain, const std::string& entry, std::uint64_t generation,
                      LeaseState state, const std::string& bootId);

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "vfpass/mac_guid_uuid.hpp"
+#include "vfpass/pci_address.hpp"
+#include "vfpass/vf_settings.hpp"
+
+namespace vfpass {
+
+/// A device that vfpass gives to no domain until an administrator releases it.
+struct QuarantinedDevice {
+  PciAddress device;
+  std::string reason;  ///< a phrase: `its reset failed: ...`; may contain names from the kernel
+  std::string since;   ///< UTC, ISO 8601
+
+  auto operator<=>(const QuarantinedDevice&) const = default;
+};
+
+/// The last reset of a leased device.
+struct ResetResult {
+  std::string time;                  ///< UTC, ISO 8601
+  std::vector<std::string> methods;  ///< the kernel's, in the order in which it tries them
+  std::string failure;               ///< empty: the reset succeeded
+
+  auto operator<=>(const ResetResult&) const = default;
+};
+
+/// The point from which on errors of a device are those of its lease.
+struct UseBegin {
+  std::string bootId;
+  std::uint64_t microseconds = 0;  ///< since that boot, of the clock of the kernel's log
+  /// Uncorrectable errors that AER had counted by then. Empty: not observable.
+  std::optional<std::uint64_t> errors;
+
+  auto operator<=>(const UseBegin&) const = default;
+};
+
+/// What is known of a device since a domain leased it.
+struct DeviceUse {
+  PciAddress device;
+  Uuid domain;
+  std::optional<UseBegin> began;     ///< empty: an earlier version recorded the lease
+  std::optional<ResetResult> reset;  ///< empty: not reset since then
+
+  auto operator<=>(const DeviceUse&) const = default;
+};
+
+/// The state of a device at the end of its lease.
+struct HandOverRecord {
+  std::string time;  ///< UTC, ISO 8601
+  Uuid domain;
+  std::string domainName;
+  std::string entry;
+  std::uint64_t generation = 0;
+  PciAddress device;
+  std::optional<ResetResult> reset;     ///< empty: not reset since the lease began
+  std::optional<VfSettings> settings;   ///< of a VF, as read back; empty: not observable
+  std::vector<std::string> notNeutral;  ///< names of attributes that others can find changed
+  std::string firmware;                 ///< empty: not observable
+  std::vector<std::string> errors;      ///< since the lease began
+  std::vector<std::string> unobserved;  ///< what could not be looked for, with the reason
+  std::string quarantine;               ///< why the device is in quarantine; empty: it is not
+
+  auto operator<=>(const HandOverRecord&) const = default;
+};
+
+}  // namespace vfpass
