@@ -37,6 +37,7 @@ void addObserve(CLI::App& app, Runner& runner);
 void addGuestSetup(CLI::App& app, Runner& runner);
 void addHistory(CLI::App& app, Runner& runner);
 void addGc(CLI::App& app, Runner& runner);
+void addQuarantine(CLI::App& app, Runner& runner);
 void addTopo(CLI::App& app, Runner& runner);
 void addDoctor(CLI::App& app, Runner& runner);
 void addExplain(CLI::App& app, Runner& runner);

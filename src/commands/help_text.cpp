@@ -69,6 +69,11 @@ constexpr std::array examples{
     Examples{"gc",
              "gc --dry-run                                  # show the changes\n"
              "gc\n"},
+    Examples{"quarantine",
+             "quarantine list\n"
+             "quarantine release 0000:3b:00.2               # once the cause is found\n"},
+    Examples{"quarantine list", "quarantine list\n"},
+    Examples{"quarantine release", "quarantine release 0000:3b:00.2\n"},
     Examples{"host",
              "host show\n"
              "host apply --dry-run\n"},

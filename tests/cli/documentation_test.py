@@ -60,7 +60,7 @@ def problem_of(words):
             if word not in commands():
                 return f"no command {word}"
             command.append(word)
-        elif command[0] in ("host", "pf", "vf", "hook") and len(command) == 1:
+        elif command[0] in ("host", "pf", "vf", "hook", "quarantine") and len(command) == 1:
             if word not in offered(command[0], ""):
                 return f"no command {command[0]} {word}"
             command.append(word)

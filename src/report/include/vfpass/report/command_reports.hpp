@@ -11,6 +11,7 @@
 #include "vfpass/events/history.hpp"
 #include "vfpass/finding.hpp"
 #include "vfpass/guest_setup.hpp"
+#include "vfpass/hand_over.hpp"
 #include "vfpass/inventory.hpp"
 #include "vfpass/lease.hpp"
 #include "vfpass/plan.hpp"
@@ -115,6 +116,10 @@ void writeGuestSetup(std::ostream& out, const GuestSetupReport& report, const St
 /// docs/json/history.schema.json.
 void writeHistory(std::ostream& out, const std::vector<events::PastOperation>& operations,
                   const Style& style);
+
+/// The devices in quarantine. JSON: docs/json/quarantine.schema.json.
+void writeQuarantine(std::ostream& out, const std::vector<QuarantinedDevice>& devices,
+                     const Style& style);
 
 /// A mapping file for `vm` as `vfpass init` prints it, with the reasons as comments. `command` is
 /// the command line that requested it. JSON: docs/json/init.schema.json.

@@ -1,0 +1,37 @@
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "golden.hpp"
+#include "vfpass/report/command_reports.hpp"
+
+namespace vfpass::report {
+namespace {
+
+const std::vector<QuarantinedDevice> devices{
+    {PciAddress{0, 0x3b, 0, 2}, "its reset failed: EIO\x1b[2J", "2026-11-28T12:00:00Z"}};
+
+TEST(QuarantineReport, NamesDeviceTimeAndReason) {
+  std::ostringstream out;
+  writeQuarantine(out, devices, {});
+  EXPECT_EQ(out.str(),
+            "DEVICE        SINCE                 REASON\n"
+            "0000:3b:00.2  2026-11-28T12:00:00Z  its reset failed: EIO\\x1b[2J\n");
+}
+
+TEST(QuarantineReport, SaysThatNoDeviceIsInQuarantine) {
+  std::ostringstream out;
+  writeQuarantine(out, {}, {});
+  EXPECT_EQ(out.str(), "no device is in quarantine\n");
+}
+
+TEST(QuarantineReport, JsonIsValid) {
+  for (const auto& each : {devices, std::vector<QuarantinedDevice>{}}) {
+    std::ostringstream out;
+    writeQuarantine(out, each, {.json = true});
+    expectValid("quarantine", out.str());
+  }
+}
+
+}  // namespace
+}  // namespace vfpass::report
