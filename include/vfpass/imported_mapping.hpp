@@ -31,7 +31,8 @@ enum class LeftOutReason {
   function,      ///< a function that no guest can have
   driver,        ///< a VF of a driver, or a driver for the device, that vfpass does not know
   settings,      ///< an entry cannot express what it has
-  teaming        ///< its team cannot be an entry's
+  teaming,       ///< its team cannot be an entry's
+  quarantine     ///< vfpass gives it to no domain
 };
 
 std::string_view toString(LeftOutReason reason);  ///< `managed`, `other-bus`, `claimed-twice`, ...

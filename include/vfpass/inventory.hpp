@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "vfpass/device.hpp"
+#include "vfpass/hand_over.hpp"
 #include "vfpass/holder.hpp"
 #include "vfpass/pci_address.hpp"
 #include "vfpass/vf_settings.hpp"
@@ -121,6 +122,8 @@ struct Inventory {
   /// Holders of the VFs and functions that the caller asked about (Kernel::findHolders). Planners
   /// treat a device without a holder as idle, so ask about every device that they may choose.
   std::vector<Holder> holders;
+  /// Devices that no domain gets. Planners take a device that is not listed for one that is fit.
+  std::vector<QuarantinedDevice> quarantined = {};
   bool unsafeInterrupts = false;  ///< vfio_iommu_type1.allow_unsafe_interrupts=Y
   bool iommuPresent = false;      ///< /sys/kernel/iommu_groups has at least one group
 };

@@ -200,6 +200,10 @@ state::Database Session::readDatabase() {
   return {options_.stateDirectory, state::Database::Open::readOnly, deadlines::database};
 }
 
+std::vector<QuarantinedDevice> Session::quarantined() {
+  return options_.sysroot == "/" ? readDatabase().quarantined() : std::vector<QuarantinedDevice>{};
+}
+
 std::vector<Plan> Session::openWork() {
   std::vector<Plan> plans;
   if (options_.sysroot != "/") {
@@ -258,6 +262,7 @@ void Session::addHolders(Inventory& inventory, const std::vector<PciAddress>& pf
                  std::back_inserter(devices),
                  [](const Device& function) { return function.address; });
   inventory.holders = kernel().findHolders(devices);
+  inventory.quarantined = quarantined();
 }
 
 const config::Configuration& Session::configuration() {

@@ -127,6 +127,8 @@ class Session {
   std::vector<Lease> readLeases();
   /// The same database for other queries. Never writes.
   state::Database readDatabase();
+  /// Devices in quarantine; none for a captured tree. Never writes.
+  std::vector<QuarantinedDevice> quarantined();
   /// Operations that have begun and not ended; none for a captured tree. Never writes.
   std::vector<Plan> openWork();
   /// SoftRoCE links that vfpass made. Never writes.
@@ -141,7 +143,8 @@ class Session {
   void addSerials(Inventory& inventory, const std::vector<PciAddress>& pfs) const;
   /// Whether selecting PFs by the configuration needs all serial numbers.
   host::Serials serialsToSelect();
-  /// Adds the current holders of these PFs' VFs and of the inventory's functions.
+  /// Adds the current holders of these PFs' VFs and of the inventory's functions, and the devices
+  /// in quarantine.
   void addHolders(Inventory& inventory, const std::vector<PciAddress>& pfs);
   const config::Configuration& configuration();
   /// Conflicts between mappings, then the problems of single files.

@@ -64,6 +64,7 @@ plan::HostInput hostInput(Session& session, const PhysicalFunction& pf, const Pf
   if (!pf.vfs.empty()) {
     input.holders = session.kernel().findHolders(vfsOf(pf));
   }
+  input.quarantined = session.quarantined();
   input.openWork = session.openWork();
   return input;
 }

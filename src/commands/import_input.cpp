@@ -153,6 +153,7 @@ plan::ImportInput importInput(Session& session, const ImportSubject& subject) {
   input.topology = std::move(host.topology);
   input.leases = std::move(host.leases);
   input.inventory = session.inventory(hostFunctions(input));
+  input.inventory.quarantined = session.quarantined();
   readModes(session, input);
   input.bootPolicies = doctor::bootPolicies(session.root(), input.topology);
   return input;

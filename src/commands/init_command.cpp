@@ -47,10 +47,21 @@ std::string writeMapping(Session& session, const report::ProposalReport& report,
       .string();
 }
 
+std::vector<PciAddress> unfitDevices(Session& session) {
+  std::vector<PciAddress> unfit;
+  for (const QuarantinedDevice& device : session.quarantined()) {
+    session.note(toString(device.device) +
+                 " is not proposed: it is in quarantine; `vfpass quarantine list` says why");
+    unfit.push_back(device.device);
+  }
+  return unfit;
+}
+
 ExitCode init(Session& session, const InitOptions& options) {
   if (options.write) {
     requireTargetOfThisHost(session, "init");
   }
+  const auto unfit = unfitDevices(session);
   const std::size_t vfs = options.vfs.value_or(std::max<std::size_t>(options.gpus, 1));
   report::TopologyReport host = topologyReport(session, true);
   warnOfProblems(session, host.topology);
@@ -61,7 +72,7 @@ ExitCode init(Session& session, const InitOptions& options) {
                    (options.infiniband ? " --infiniband" : "");
   report.schemaFile = VFPASS_DATA_DIRECTORY "/mapping.schema.json";
   report.proposal =
-      topology::propose(host.topology, host.leases, {options.gpus, vfs, options.infiniband});
+      topology::propose(host.topology, host.leases, {options.gpus, vfs, options.infiniband, unfit});
   report.topology = std::move(host.topology);
   const auto domain = findDomain(session, options.vm);
   if (!options.write) {

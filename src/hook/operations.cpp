@@ -216,9 +216,11 @@ std::vector<Lease> prepare(const CalledDomain& parsed, const Places& places) {
   const auto pfs = pfsOf(parsed.leases);
   // planPrepare compares again under the locks: another command may have changed the leases.
   auto locks = apply::lockForStart(place.tools, parsed.uuid, pfs, deadlines::hookOperation);
+  Inventory inventory = readDevices(place.kernel, parsed.leases);
+  inventory.quarantined = place.database.quarantined();
   const auto decision =
-      plan::planPrepare(parsed.uuid, parsed.name, parsed.leases, place.database.leases(),
-                        readDevices(place.kernel, parsed.leases), place.kernel.bootId());
+      plan::planPrepare(parsed.uuid, parsed.name, parsed.leases, place.database.leases(), inventory,
+                        place.kernel.bootId());
   plan::throwObjections("domain " + printable(parsed.name) + " cannot start", decision.objections);
   logWarnings(apply::run(decision.plan, place.tools, std::move(locks)));
   return parsed.leases;

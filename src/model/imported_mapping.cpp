@@ -28,7 +28,8 @@ constexpr std::array reasonNames{ReasonName{LeftOutReason::managed, "managed"},
                                  ReasonName{LeftOutReason::function, "function"},
                                  ReasonName{LeftOutReason::driver, "driver"},
                                  ReasonName{LeftOutReason::settings, "settings"},
-                                 ReasonName{LeftOutReason::teaming, "teaming"}};
+                                 ReasonName{LeftOutReason::teaming, "teaming"},
+                                 ReasonName{LeftOutReason::quarantine, "quarantine"}};
 
 }  // namespace
 

@@ -40,6 +40,27 @@ std::set<PciAddress> devicesOf(const std::vector<Lease>& leases) {
   return devices;
 }
 
+std::vector<Objection> checkQuarantine(const std::string& name, const PciAddress& device,
+                                       const std::vector<QuarantinedDevice>& quarantined) {
+  const auto found = std::ranges::find(quarantined, device, &QuarantinedDevice::device);
+  if (found == quarantined.end()) {
+    return {};
+  }
+  return {{name + " has been in quarantine since " + printable(found->since) + ": " +
+               printable(found->reason),
+           "find the cause, then run `vfpass quarantine release " + toString(device) + "`"}};
+}
+
+std::vector<Objection> checkQuarantine(const std::vector<Lease>& leases,
+                                       const std::vector<QuarantinedDevice>& quarantined) {
+  std::vector<Objection> objections;
+  for (const Lease& lease : leases) {
+    append(checkQuarantine(lease.entry + ": " + describeDevice(lease), lease.device, quarantined),
+           objections);
+  }
+  return objections;
+}
+
 std::vector<Objection> checkFunctionKind(const Device& function, const DeviceTerms& terms) {
   if (function.physicalFunction) {
     return {

@@ -61,7 +61,8 @@ Demand demandOf(const AttachInput& input, const PhysicalFunction& pf) {
   return demand;
 }
 
-// Whether `auto` cannot take this VF, because a domain or a libvirt network claims it.
+// Whether `auto` cannot take this VF, because a domain or a libvirt network claims it, or because
+// it is in quarantine.
 bool isClaimed(const AttachInput& input, const PhysicalFunction& pf, unsigned index) {
   const auto address = vfAddress(pf, index);
   if (!address) {
@@ -69,6 +70,7 @@ bool isClaimed(const AttachInput& input, const PhysicalFunction& pf, unsigned in
   }
   std::vector<Objection> objections;
   objectToClaims(input, *address, "VF", false, objections);
+  append(checkQuarantine("", *address, input.inventory.quarantined), objections);
   return !objections.empty() || findPool(input.pools, *address, pf.netdev()) != nullptr;
 }
 
@@ -186,6 +188,9 @@ std::vector<Objection> objectionsTo(const AttachInput& input, const MappedVf& en
   objectToLeases(input.leases, wanted, "choose another index", objections);
   objectToMapping(input, entry, pf, index, objections);
   if (const auto address = vfAddress(pf, index)) {
+    append(checkQuarantine("VF " + std::to_string(index) + " (" + toString(*address) + ")",
+                           *address, input.inventory.quarantined),
+           objections);
     objectToClaims(input, *address, "VF", entry.adopt, objections);
     if (!entry.adopt) {
       objectToPool(input, *address, pf.netdev(),

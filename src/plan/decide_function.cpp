@@ -75,6 +75,9 @@ void judge(const AttachInput& input, const MappedFunction& entry, const Device& 
   addReported(function.groupPeers, terms);
   const bool adopt = adopts(input, entry.adopt, entry.name, entry.pci);
   if (keptLease(input, entry) == nullptr) {
+    append(checkQuarantine("PCI function " + toString(entry.pci), entry.pci,
+                           input.inventory.quarantined),
+           found);
     append(checkFunctionUse(function, terms,
                             adopt ? holdersExceptOwnGuest(input) : input.inventory.holders),
            found);

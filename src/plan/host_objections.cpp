@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "vfpass/base/text.hpp"
+#include "vfpass/plan/check_device.hpp"
 #include "vfpass/plan/host_policy.hpp"
 #include "vfpass/port_fault.hpp"
 
@@ -160,6 +161,15 @@ void checkLeasedIndexes(const HostInput& input, unsigned count,
   }
 }
 
+// A new VF at its address would have another state than the one that somebody has to look at.
+void checkQuarantinedVfs(const HostInput& input, std::vector<Objection>& objections) {
+  for (const VirtualFunction& vf : input.pf.vfs) {
+    append(checkQuarantine(nameOf(input.pf) + ": cannot create its VFs again: " + vfName(vf),
+                           vf.address, input.quarantined),
+           objections);
+  }
+}
+
 // Those whose definitions name a VF that would be gone.
 std::vector<DeviceUser> usersOfRemoved(const HostInput& input, unsigned count) {
   std::vector<DeviceUser> users;
@@ -252,6 +262,7 @@ std::vector<Objection> checkChanges(const HostInput& input, const HostChanges& c
   const auto users = vfUsers(input);
   if (changes.rebuilds) {
     checkOpenWork(input, objections);
+    checkQuarantinedVfs(input, objections);
     if (!input.pf.vfs.empty() && !users.empty()) {
       objections.push_back(inUse(
           input, changes.setsMode ? "changing the eswitch mode" : "changing the number of VFs",

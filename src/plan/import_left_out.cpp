@@ -194,6 +194,11 @@ std::optional<LeftOut> leftOutByDevice(const ImportInput& input, const HandMadeD
     return leaveOut(device, LeftOutReason::missing, "this host has no such function",
                     "remove it with `virsh edit`, or check the card with `lspci`");
   }
+  const auto quarantined = checkQuarantine("it", device.host.value(), input.inventory.quarantined);
+  if (!quarantined.empty()) {
+    return leaveOut(device, LeftOutReason::quarantine, quarantined.front().message,
+                    quarantined.front().remedy);
+  }
   const bool isVf = function->physicalFunction.has_value();
   if (auto driver = leftOutByDriver(device, isVf)) {
     return driver;

@@ -137,6 +137,10 @@ Objection foreignDevice(const AttachInput& input, const Lease& lease) {
 
 std::vector<Objection> checkDevice(const AttachInput& input, const Lease& lease,
                                    const std::set<PciAddress>& companions) {
+  if (auto quarantined = checkQuarantine({lease}, input.inventory.quarantined);
+      !quarantined.empty()) {
+    return quarantined;
+  }
   if (!isVf(lease)) {
     return checkLeasedFunctions(input.inventory, {lease}, companions);
   }

@@ -137,6 +137,7 @@ PrepareDecision planPrepare(const Uuid& domain, const std::string& domainName,
   if (!decision.objections.empty()) {
     return decision;
   }
+  append(checkQuarantine(ownLeases(metadata, known), inventory.quarantined), decision.objections);
   // The leases by PF, because a PF's VFs are created and configured together.
   std::map<PciAddress, std::vector<Lease>> byPf;
   std::vector<Lease> functions;

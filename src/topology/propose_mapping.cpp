@@ -53,6 +53,21 @@ bool isLeased(const Device& function, const std::vector<Lease>& leases) {
   return std::ranges::find(leases, function.address, &Lease::device) != leases.end();
 }
 
+// Nobody can have an unfit device, as if it were leased.
+std::vector<Lease> withUnfit(const Topology& topology, std::vector<Lease> leases,
+                             const std::vector<PciAddress>& unfit) {
+  for (const PciAddress& address : unfit) {
+    const Device* device = findFunction(topology, address);
+    if (device != nullptr && !isLeased(*device, leases)) {
+      Lease lease;
+      lease.device = address;
+      lease.pf = device->physicalFunction.value_or(address);
+      leases.push_back(std::move(lease));
+    }
+  }
+  return leases;
+}
+
 std::vector<std::size_t> freeGpus(const Topology& topology, const std::vector<Lease>& leases) {
   auto free = gpus(topology);
   std::erase_if(free, [&](std::size_t gpu) { return isLeased(topology.functions[gpu], leases); });
@@ -334,7 +349,9 @@ std::tuple<std::vector<Distance>, std::size_t, bool> rankOf(const Topology& topo
 
 }  // namespace
 
-Proposal propose(const Topology& topology, const std::vector<Lease>& leases, const Wanted& wanted) {
+Proposal propose(const Topology& topology, const std::vector<Lease>& recorded,
+                 const Wanted& wanted) {
+  const auto leases = withUnfit(topology, recorded, wanted.unfit);
   requireGpus(topology, wanted.gpus, freeGpus(topology, leases).size());
   requireVfs(topology, leases, wanted.vfs);
   FreeVfs free = freeVfs(topology, leases);

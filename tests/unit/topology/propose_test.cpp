@@ -62,6 +62,13 @@ TEST(Propose, SkipsLeasedGpus) {
   EXPECT_THAT(pfsOf(proposal), ElementsAre(machine.nic1, machine.nic1));
 }
 
+TEST(Propose, SkipsGpusInQuarantine) {
+  const Machine machine;
+  const PciAddress unfit = machine.topology.functions[machine.gpu0].address;
+  const Proposal proposal = propose(machine.topology, {}, {2, 2, false, {unfit}});
+  EXPECT_THAT(proposal.gpus, ElementsAre(machine.gpu2, machine.gpu3)) << "one node has both";
+}
+
 TEST(Propose, SkipsPfWithoutFreeVfs) {
   TwoNodeMachine machine;
   machine.topology.functions[machine.nic0].totalVfs = 1;

@@ -35,6 +35,14 @@ struct DeviceTerms {
 /// The problem of a host whose IOMMU is off. Not a refusal: it disrupts nothing.
 Objection objectToMissingIommu();
 
+/// The problem of a device in quarantine, by its name in messages; nothing if it is not listed.
+std::vector<Objection> checkQuarantine(const std::string& name, const PciAddress& device,
+                                       const std::vector<QuarantinedDevice>& quarantined);
+
+/// The same for the devices of leases, by the names of their entries.
+std::vector<Objection> checkQuarantine(const std::vector<Lease>& leases,
+                                       const std::vector<QuarantinedDevice>& quarantined);
+
 /// Problems that keep this function from being passed to any guest, regardless of its users: it is
 /// a bridge, a VF, a PF with VFs, the host's display, or not isolated. Allowances waive problems.
 std::vector<Objection> checkFunctionKind(const Device& function, const DeviceTerms& terms);

@@ -23,6 +23,7 @@ struct HostInput {
   /// Domains and networks whose definitions name a VF of the PF (definedUsers); only needed if
   /// the policy has fewer VFs than the PF.
   std::vector<DeviceUser> users;
+  std::vector<QuarantinedDevice> quarantined = {};  ///< of the host
   std::vector<Plan> openWork;  ///< operations of other processes that have not ended
   bool allowDisruption = false;
 };

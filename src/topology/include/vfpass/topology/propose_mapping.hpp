@@ -33,6 +33,7 @@ struct Wanted {
   std::size_t gpus = 0;
   std::size_t vfs = 0;
   bool infiniband = false;  ///< only of InfiniBand PFs
+  std::vector<PciAddress> unfit = {};  ///< devices that are not proposed, leased or not
 };
 
 /// The best devices for one guest: GPUs that are not leased, with the nearest PFs that have free
