@@ -75,6 +75,10 @@ class Cancelled : public std::runtime_error {
   int signal_;
 };
 
+/// Throws one Error with the messages of all these Errors, a TimeoutError if one of them is. Does
+/// nothing if all of them are null.
+void throwAny(const std::vector<std::exception_ptr>& failures);
+
 /// Runs `call` and returns the Error that it throws, or null. Other exceptions pass through.
 template <typename Call>
 std::exception_ptr caught(Call call) {

@@ -23,6 +23,15 @@ struct RefusedAttribute {
   bool failed = false;
 };
 
+/// How the reset of a function ended.
+struct ResetOutcome {
+  /// The kernel's methods for it, in the order in which it tries them. Empty: none of them works,
+  /// or the kernel does not list them (before Linux 5.15).
+  std::vector<std::string> methods;
+  bool done = false;           ///< false without a failure: the function has no reset method
+  std::exception_ptr failure;  ///< an Error, or null
+};
+
 /// A creation of VFs failed, and VFs or the changed probing of new VFs may be left. Any other Error
 /// of Kernel::createVfs() means that the kernel has answered that it created none.
 class CreationLeft : public Error {
@@ -82,12 +91,9 @@ class Kernel {
   /// exception that bindDriver() would have thrown.
   virtual std::vector<std::exception_ptr> bindDrivers(const std::vector<BindDriver>& actions) = 0;
 
-  /// Does nothing for a function without a reset method.
-  virtual void resetFunction(const ResetFunction& action) = 0;
-
-  /// Resets several functions in parallel: returns when each reset has ended or the deadline
-  /// has passed. Throws one Error that names every function that failed.
-  virtual void resetFunctions(const std::vector<ResetFunction>& actions) = 0;
+  /// Resets functions in parallel: returns when each reset has ended or the deadline has passed.
+  /// The result has the same order.
+  virtual std::vector<ResetOutcome> resetFunctions(const std::vector<ResetFunction>& actions) = 0;
 
   /// The settings of a PF that host.yaml controls, other than its VFs. Not observable on a captured
   /// tree. The mode of a PF whose port has a fault (faultOfPort()) is not read.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "device_records.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/host_elements.hpp"
 #include "vfpass/plan.hpp"
@@ -322,7 +323,7 @@ void performResets(const std::vector<ResetFunction>& resets, Tools& tools) {
   for (const auto& reset : resets) {
     tools.onAction(reset);
   }
-  tools.kernel.resetFunctions(resets);
+  resetDevices(resets, tools);
 }
 
 std::vector<std::exception_ptr> performBindings(const std::vector<BindDriver>& bindings,
@@ -344,7 +345,7 @@ void perform(const Action& action, Tools& tools, std::vector<std::string>& warni
       configure(change, Purpose::change, tools, warnings);
     }
     void operator()(const BindDriver& bind) const { tools.kernel.bindDriver(bind); }
-    void operator()(const ResetFunction& reset) const { tools.kernel.resetFunction(reset); }
+    void operator()(const ResetFunction& reset) const { resetDevices({reset}, tools); }
     void operator()(const RecordLease& record) const { tools.database.recordLease(record.lease); }
     void operator()(const DropLease& drop) const {
       tools.database.dropLease(drop.domain, drop.entry, drop.generation);

@@ -297,16 +297,14 @@ std::vector<std::exception_ptr> SystemKernel::bindDrivers(const std::vector<Bind
                            });
 }
 
-void SystemKernel::resetFunction(const ResetFunction& action) { resetFunctions({action}); }
-
-void SystemKernel::resetFunctions(const std::vector<ResetFunction>& actions) {
+std::vector<ResetOutcome> SystemKernel::resetFunctions(const std::vector<ResetFunction>& actions) {
   std::vector<PciAddress> functions;
   for (const ResetFunction& action : actions) {
     implementation_->requireLive(action.function);
     functions.push_back(action.function);
   }
-  host::resetFunctions(implementation_->root, implementation_->writer, functions,
-                       implementation_->bind());
+  return host::resetFunctions(implementation_->root, implementation_->writer, functions,
+                              implementation_->bind());
 }
 
 PfSettings SystemKernel::readPfSettings(const PciAddress& pf) {

@@ -379,6 +379,9 @@ void FakeKernel::resetFunction(const ResetFunction& action) {
   if (!readFunction(action.function)) {
     throw Error("no PCI function " + toString(action.function) + ": No such device (ENODEV)");
   }
+  if (contains(brokenResets, action.function)) {
+    throw Error(toString(action.function) + ": cannot reset: Input/output error (EIO)");
+  }
   change([] {});
 }
 
@@ -396,19 +399,14 @@ void FakeKernel::finishPendingWrites() {
   hangingUnbinds.clear();
 }
 
-// Sequential; like the real implementation, continues after a failure and names all failures.
-void FakeKernel::resetFunctions(const std::vector<ResetFunction>& actions) {
-  std::vector<std::string> failures;
+// Sequential; like the real implementation, continues after a failure.
+std::vector<ResetOutcome> FakeKernel::resetFunctions(const std::vector<ResetFunction>& actions) {
+  std::vector<ResetOutcome> outcomes;
   for (const ResetFunction& action : actions) {
-    try {
-      resetFunction(action);
-    } catch (const Error& error) {
-      failures.emplace_back(error.what());
-    }
+    const auto failure = caught([&] { resetFunction(action); });
+    outcomes.push_back({{"flr"}, !failure, failure});
   }
-  if (!failures.empty()) {
-    throw Error(join(failures, "; "));
-  }
+  return outcomes;
 }
 
 PfSettings FakeKernel::readPfSettings(const PciAddress& pf) {

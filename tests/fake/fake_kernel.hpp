@@ -29,6 +29,7 @@ class FakeKernel final : public Kernel {
   /// Binding these to a driver other than `vfio-pci` fails, and so does restoring the previous one:
   /// they have no driver then.
   std::vector<PciAddress> failingProbes;
+  std::vector<PciAddress> brokenResets;  ///< resetting these fails
   /// What `ip link set PF vf N` set for VFs that do not exist. mlx5 accepts it for every index, and
   /// the VF has it when it is created; only VFs that exist lose theirs when they are removed.
   std::map<PciAddress, std::map<unsigned, VfSettings>> leftOvers;
@@ -68,8 +69,7 @@ class FakeKernel final : public Kernel {
   std::vector<RefusedAttribute> restoreVfs(const ConfigureVfs& action) override;
   void bindDriver(const BindDriver& action) override;
   std::vector<std::exception_ptr> bindDrivers(const std::vector<BindDriver>& actions) override;
-  void resetFunction(const ResetFunction& action) override;
-  void resetFunctions(const std::vector<ResetFunction>& actions) override;
+  std::vector<ResetOutcome> resetFunctions(const std::vector<ResetFunction>& actions) override;
   PfSettings readPfSettings(const PciAddress& pf) override;
   std::optional<unsigned> totalVfVectors(const PciAddress& pf) override;
   void setEswitchMode(const SetEswitchMode& action) override;
@@ -95,6 +95,7 @@ class FakeKernel final : public Kernel {
   PhysicalFunction& at(const PciAddress& pf);
   VirtualFunction* findVf(const PciAddress& function);
   void bind(Device& device, const BindDriver& action);
+  void resetFunction(const ResetFunction& action);
   std::vector<RefusedAttribute> configure(const ConfigureVfs& action, bool all);
   void addVf(PhysicalFunction& pf, unsigned index, bool probe) const;
   template <typename Effect>

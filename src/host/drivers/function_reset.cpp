@@ -48,70 +48,49 @@ bool resetsAlone(const std::vector<std::string>& methods) {
 
 namespace {
 
-// Collects the errors of all functions.
-class Failures {
- public:
-  void add(const Error& error, bool late) {
-    messages_.emplace_back(error.what());
-    // The remedy for a reset that hangs takes precedence: it can block the others.
-    if (remedy_.empty() || (late && !late_)) {
-      remedy_ = error.remedy();
-    }
-    late_ = late_ || late;
+// The kernel has tried its methods, and none works for this device.
+bool hasNoMethod(const std::exception_ptr& failure) {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const WriteError& error) {
+    return error.number() == ENOTTY;
+  } catch (const Error&) {
+    return false;
   }
-  void addFrom(const std::exception_ptr& failure) {
-    try {
-      std::rethrow_exception(failure);
-    } catch (const TimeoutError& error) {
-      add(error, true);
-    } catch (const WriteError& error) {
-      if (error.number() != ENOTTY) {  // no reset method works for this device
-        add(error, false);
-      }
-    } catch (const Error& error) {
-      add(error, false);
-    }
-  }
-  void throwAny() const {
-    if (messages_.empty()) {
-      return;
-    }
-    const std::string message = join(messages_, "; ");
-    if (late_) {
-      throw TimeoutError(message, remedy_);
-    }
-    throw Error(message, remedy_);
-  }
-
- private:
-  std::vector<std::string> messages_;
-  std::string remedy_;
-  bool late_ = false;
-};
+}
 
 }  // namespace
 
-void resetFunctions(const Root& root, KernelWriter& writer,
-                    const std::vector<PciAddress>& functions, std::chrono::milliseconds deadline) {
-  Failures failures;
+std::vector<ResetOutcome> resetFunctions(const Root& root, KernelWriter& writer,
+                                         const std::vector<PciAddress>& functions,
+                                         std::chrono::milliseconds deadline) {
+  std::vector<ResetOutcome> outcomes(functions.size());
   std::vector<DeviceWrite> writes;
-  for (const PciAddress& function : functions) {
-    const std::string directory = functionPath(function);
+  std::vector<std::size_t> written;
+  for (std::size_t at = 0; at < functions.size(); ++at) {
+    const std::string directory = functionPath(functions[at]);
     if (!root.exists(directory)) {
-      failures.add(Error(toString(function) + ": no such PCI device",
-                         "list the devices with `vfpass pf list` and `vfpass vf list`"),
-                   false);
+      outcomes[at].failure = std::make_exception_ptr(
+          Error(toString(functions[at]) + ": no such PCI device",
+                "list the devices with `vfpass pf list` and `vfpass vf list`"));
     } else if (root.exists(directory + "/reset")) {
       // The file only exists when the kernel has a reset method for this function.
-      writes.push_back({function, directory + "/reset", "1"});
+      outcomes[at].methods = readResetMethods(root, directory).value_or(std::vector<std::string>{});
+      writes.push_back({functions[at], directory + "/reset", "1"});
+      written.push_back(at);
     }
   }
-  for (const auto& failure : writer.writeTogether(writes, deadline)) {
-    if (failure) {
-      failures.addFrom(failure);
+  const auto failures = writer.writeTogether(writes, deadline);
+  for (std::size_t i = 0; i < failures.size(); ++i) {
+    ResetOutcome& outcome = outcomes[written[i]];
+    outcome.done = !failures[i];
+    if (failures[i] && hasNoMethod(failures[i])) {
+      outcome.methods.clear();
+    } else {
+      outcome.failure = failures[i];
     }
   }
-  failures.throwAny();
+  return outcomes;
 }
 
 }  // namespace vfpass::host

@@ -66,6 +66,10 @@ void abandon(Case& test) {
   test.expectRefusal(refused, "(operation ");
   test.expectSuccess(test.run({"recover", "--abandon", operationIn(refused.output)}));
   test.expect(openOperationsIn(test.world) == 0, "no open operation");
+  test.expect(test.start("vm0").code != 0, "vm0 does not start on a VF whose reset failed");
+  test.expectSuccess(
+      test.run({"quarantine", "release", toString(onlyLease(test.world, "vm0").device)}));
+  test.expectSuccess(test.start("vm0"));
 }
 
 DomainDescription domainWithFirstVf() {

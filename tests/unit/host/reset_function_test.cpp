@@ -22,7 +22,12 @@ class ResetFunctionsTest : public testing::Test {
     }
   }
   void reset(const std::vector<PciAddress>& functions) {
-    resetFunctions(root_, kernel_, functions, std::chrono::milliseconds(50));
+    std::vector<std::exception_ptr> failures;
+    outcomes_ = resetFunctions(root_, kernel_, functions, std::chrono::milliseconds(50));
+    for (const ResetOutcome& outcome : outcomes_) {
+      failures.push_back(outcome.failure);
+    }
+    throwAny(failures);
   }
   std::string content(const std::string& address) {
     return tree_.content(tree_.folderOf(address) + "/reset");
@@ -31,6 +36,7 @@ class ResetFunctionsTest : public testing::Test {
   hosts::SysfsTree tree_;
   Root root_;
   SimulatedKernel kernel_;
+  std::vector<ResetOutcome> outcomes_;
   PciAddress first_{0, 1, 0, 1};
   PciAddress second_{0, 1, 0, 2};
   PciAddress missing_{0, 9, 0, 0};
@@ -48,7 +54,9 @@ TEST_F(ResetFunctionsTest, SkipsFunctionWithoutReset) {
   reset({first_});
   EXPECT_THAT(kernel_.log, IsEmpty());
   kernel_.fileErrors["reset"] = ENOTTY;  // no reset method works
+  EXPECT_FALSE(outcomes_.at(0).done);
   EXPECT_NO_THROW(reset({second_}));
+  EXPECT_FALSE(outcomes_.at(0).done);
 }
 
 TEST_F(ResetFunctionsTest, NamesEveryFailedFunction) {
@@ -63,6 +71,17 @@ TEST_F(ResetFunctionsTest, NamesEveryFailedFunction) {
                                     HasSubstr("0000:01:00.1"), HasSubstr("0000:01:00.2")));
   }
   EXPECT_THAT(kernel_.log, ElementsAre("reset=1", "reset=1"));
+}
+
+TEST_F(ResetFunctionsTest, ReportsMethodsAndOutcomeOfEachFunction) {
+  tree_.file(tree_.function("0000:01:00.2") + "/reset_method", "flr bus\n");
+  EXPECT_THROW(reset({missing_, second_}), Error);
+  ASSERT_EQ(outcomes_.size(), 2U);
+  EXPECT_TRUE(outcomes_[0].failure);
+  EXPECT_FALSE(outcomes_[0].done);
+  EXPECT_FALSE(outcomes_[1].failure);
+  EXPECT_TRUE(outcomes_[1].done);
+  EXPECT_THAT(outcomes_[1].methods, ElementsAre("flr", "bus"));
 }
 
 TEST_F(ResetFunctionsTest, ThrowsTimeoutForHangingReset) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "vfpass/host/root.hpp"
+#include "vfpass/kernel.hpp"
 #include "vfpass/pci_address.hpp"
 
 namespace vfpass::host {
@@ -23,9 +24,9 @@ std::optional<std::vector<std::string>> readResetMethods(const Root& root,
 bool resetsAlone(const std::vector<std::string>& methods);
 
 /// Resets functions through sysfs, all in parallel. A function without a reset method is skipped.
-/// One Error names every function that failed; it is a TimeoutError when one of the resets did not
-/// finish before the deadline.
-void resetFunctions(const Root& root, KernelWriter& writer,
-                    const std::vector<PciAddress>& functions, std::chrono::milliseconds deadline);
+/// The failure of a reset that did not finish before the deadline is a TimeoutError.
+std::vector<ResetOutcome> resetFunctions(const Root& root, KernelWriter& writer,
+                                         const std::vector<PciAddress>& functions,
+                                         std::chrono::milliseconds deadline);
 
 }  // namespace vfpass::host

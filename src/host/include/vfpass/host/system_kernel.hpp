@@ -53,8 +53,7 @@ class SystemKernel final : public Kernel {
   std::vector<RefusedAttribute> restoreVfs(const ConfigureVfs& action) override;
   void bindDriver(const BindDriver& action) override;
   std::vector<std::exception_ptr> bindDrivers(const std::vector<BindDriver>& actions) override;
-  void resetFunction(const ResetFunction& action) override;
-  void resetFunctions(const std::vector<ResetFunction>& actions) override;
+  std::vector<ResetOutcome> resetFunctions(const std::vector<ResetFunction>& actions) override;
   PfSettings readPfSettings(const PciAddress& pf) override;
   std::optional<unsigned> totalVfVectors(const PciAddress& pf) override;
   void setEswitchMode(const SetEswitchMode& action) override;

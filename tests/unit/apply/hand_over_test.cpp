@@ -1,0 +1,87 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "test_host.hpp"
+#include "vfpass/apply/recover.hpp"
+#include "vfpass/plan/plan_hook.hpp"
+
+namespace vfpass::apply {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+// A domain with two VFs that has just stopped: they are to be reset.
+class HandOverTest : public testing::Test {
+ protected:
+  HandOverTest() {
+    host.attach();
+    host.execute(host.preparePlan());
+    device = host.leases().at(0).device;
+  }
+  Plan releasePlan() {
+    return plan::planRelease(host.uuid, "train0", host.leases(), host.kernel.inventory(),
+                             host.kernel.bootId());
+  }
+  [[nodiscard]] state::Database database() const {
+    return {host.folder / "state", state::Database::Open::createIfMissing,
+            std::chrono::milliseconds(1000)};
+  }
+
+  Host host;
+  PciAddress device;
+};
+
+TEST_F(HandOverTest, ResetIsRecorded) {
+  host.execute(releasePlan());
+  const auto use = database().deviceUse(device);
+  ASSERT_TRUE(use && use->reset);
+  EXPECT_EQ(use->domain, host.uuid);
+  EXPECT_EQ(use->reset->methods, (std::vector<std::string>{"flr"}));
+  EXPECT_EQ(use->reset->failure, "");
+  EXPECT_THAT(database().quarantined(), IsEmpty());
+}
+
+TEST_F(HandOverTest, FailedResetPutsTheDeviceIntoQuarantine) {
+  host.kernel.brokenResets = {device};
+  EXPECT_THROW(host.execute(releasePlan()), Error);
+  const auto found = database().quarantined();
+  ASSERT_THAT(found, SizeIs(1)) << "the other VF was reset";
+  EXPECT_EQ(found[0].device, device);
+  EXPECT_THAT(found[0].reason, HasSubstr("its reset failed: " + toString(device)));
+  EXPECT_THAT(database().deviceUse(device)->reset->failure, HasSubstr("EIO"));
+}
+
+TEST_F(HandOverTest, QuarantineOutlivesARecoveryThatResetsTheDevice) {
+  host.kernel.brokenResets = {device};
+  EXPECT_THROW(host.execute(releasePlan()), Error);
+  host.kernel.brokenResets.clear();
+  EXPECT_THAT(host.recoverAll(), SizeIs(1));
+  EXPECT_THAT(database().quarantined(), SizeIs(1));
+  EXPECT_EQ(database().deviceUse(device)->reset->failure, "");
+}
+
+TEST_F(HandOverTest, AbandonedOperationLeavesTheQuarantine) {
+  host.kernel.brokenResets = {device};
+  EXPECT_THROW(host.execute(releasePlan()), Error);
+  state::Database state = database();
+  Tools tools = host.tools(state);
+  abandon(tools, state.openOperations().at(0).id);
+  EXPECT_THAT(state.openOperations(), IsEmpty());
+  EXPECT_THAT(state.quarantined(), SizeIs(1));
+}
+
+// Killed after the reset and before its record: recovery resets again.
+TEST_F(HandOverTest, KilledResetIsRepeated) {
+  host.kernel.effects = 0;
+  host.kernel.killAfterEffect = 1;
+  EXPECT_THROW(host.execute(releasePlan()), fake::Killed);
+  host.kernel.killAfterEffect = -1;
+  EXPECT_THAT(host.recoverAll(), SizeIs(1));
+  EXPECT_THAT(database().quarantined(), IsEmpty());
+  EXPECT_EQ(database().deviceUse(device)->reset->failure, "");
+}
+
+}  // namespace
+}  // namespace vfpass::apply
