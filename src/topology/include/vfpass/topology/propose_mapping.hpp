@@ -32,7 +32,7 @@ struct Proposal {
 struct Wanted {
   std::size_t gpus = 0;
   std::size_t vfs = 0;
-  bool infiniband = false;  ///< only of InfiniBand PFs
+  bool infiniband = false;             ///< only of InfiniBand PFs
   std::vector<PciAddress> unfit = {};  ///< devices that are not proposed, leased or not
 };
 
