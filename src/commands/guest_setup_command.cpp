@@ -10,8 +10,10 @@
 #include "guest_devices.hpp"
 #include "host_topology.hpp"
 #include "subject.hpp"
+#include "verification_steps.hpp"
 #include "vfpass/base/bounded_read.hpp"
 #include "vfpass/base/default_deadlines.hpp"
+#include "vfpass/base/scope_guard.hpp"
 #include "vfpass/base/stop_signals.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/hypervisor.hpp"
@@ -168,6 +170,7 @@ bool isConfirmed(Session& session, const GuestSetupOptions& options) {
 }
 
 void write(Session& session, const GuestSetupReport& report) {
+  session.progress().clear();
   report::writeGuestSetup(session.out(), report, session.style());
   session.out() << std::flush;
 }
@@ -177,11 +180,17 @@ ExitCode setUp(Session& session, const GuestSetupOptions& options) {
   session.requireLocalLibvirt("guest-setup");
   // What has to change in the guest, read through its agent.
   const DomainDescription domain = runningGuest(session, options.vm, "guest-setup");
+  const auto checkpoint = checkpointOf(session);
   agent::Agent agent(session.hypervisor(), domain.uuid, domain.name,
-                     std::chrono::seconds(options.timeoutSeconds), StopSignals::throwIfAsked);
-  const setup::SetupTools tools{agent, "", [&](const std::string& text) { session.verbose(text); },
-                                [&](const std::string& text) { session.warn(text); },
-                                StopSignals::throwIfAsked};
+                     std::chrono::seconds(options.timeoutSeconds), checkpoint);
+  const auto say = [&session](const std::string& text) {
+    session.verbose(text);
+    session.progress().show(text);
+  };
+  const setup::SetupTools tools{agent, "", say,
+                                [&](const std::string& text) { session.warn(text); }, checkpoint};
+  const ScopeGuard clearLine([&session] { session.progress().clear(); });
+  session.progress().show("reading the configuration of guest " + domain.name);
   const setup::SetupPlan plan = planFor(session, domain, options, tools);
   // The user sees the plan before anything changes; with --json there is one document, at the end.
   GuestSetupReport report = describeSetup(plan);
@@ -200,6 +209,7 @@ ExitCode setUp(Session& session, const GuestSetupOptions& options) {
     agent.allowAtLeast(std::chrono::seconds(options.timeoutSeconds));
     session.operations().begin(events::Operation::guestSetup);
     session.operations().setDomain(domain.uuid, domain.name);
+    session.progress().show("configuring guest " + domain.name);
     applySetup(tools, plan);
     const std::string result =
         "VM " + printable(domain.name) +
