@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "boot_policy_readers.hpp"
 #include "competing_managers.hpp"
@@ -61,10 +62,22 @@ void addCounts(const View& view, std::vector<BootPolicy>& policies) {
   }
 }
 
-/// The words of `ip link set NETDEV vf NUMBER KEY VALUE ...` (ip-link(8)).
+/// The words of `ip link set NETDEV vf NUMBER KEY VALUE ...` (ip-link(8)), or of one of its VFs.
 class IpLinkWords {
  public:
   explicit IpLinkWords(const std::string& command) : words_(splitWords(command, " \t\v\"'")) {}
+
+  /// One command can set several VFs: each `vf` ends the values of the one before (iplink_parse()
+  /// in iproute2).
+  [[nodiscard]] std::vector<IpLinkWords> vfs() const {
+    std::vector<IpLinkWords> parts;
+    for (auto begin = std::ranges::find(words_, "vf"); begin != words_.end();) {
+      const auto end = std::find(begin + 1, words_.end(), "vf");
+      parts.push_back(IpLinkWords(std::vector<std::string>(begin, end)));
+      begin = end;
+    }
+    return parts.empty() ? std::vector{*this} : parts;
+  }
 
   [[nodiscard]] std::string after(const std::string& key) const {
     const auto found = std::ranges::find(words_, key);
@@ -97,17 +110,22 @@ class IpLinkWords {
   }
 
  private:
+  explicit IpLinkWords(std::vector<std::string> words) : words_(std::move(words)) {}
+
   std::vector<std::string> words_;
 };
 
 void addVfSettings(const View& view, std::vector<BootPolicy>& policies) {
   for (const BootLine& line : vfSettingLines(view.root())) {
     const IpLinkWords words(line.text);
-    BootPolicy policy = scriptPolicy(line);
-    policy.vf = countOf(words.after("vf"));
-    policy.settings = words.settings();
-    policy.remedy = "in " + line.file + ", remove the command in line " + std::to_string(line.line);
-    addForEach(view, namedPfs(view, words.netdev()), policy, policies);
+    for (const IpLinkWords& vf : words.vfs()) {
+      BootPolicy policy = scriptPolicy(line);
+      policy.vf = countOf(vf.after("vf"));
+      policy.settings = vf.settings();
+      policy.remedy =
+          "in " + line.file + ", remove the command in line " + std::to_string(line.line);
+      addForEach(view, namedPfs(view, words.netdev()), policy, policies);
+    }
   }
 }
 

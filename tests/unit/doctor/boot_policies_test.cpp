@@ -200,5 +200,18 @@ TEST_F(BootFiles, IpLinkCommandOfScriptIsThatOfOneVf) {
   EXPECT_EQ(only().vf, std::nullopt);
 }
 
+TEST_F(BootFiles, IpLinkCommandCanSetSeveralVfs) {
+  file("etc/rc.local",
+       "#!/bin/sh\nip link set net-mlx5_0 vf 0 mac 02:00:00:00:00:10 vf 1 vlan 7 trust on\n");
+  const auto found = policies();
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_EQ(found[0].vf, 0U);
+  EXPECT_EQ(found[0].settings.mac, parseMacAddress("02:00:00:00:00:10"));
+  EXPECT_EQ(found[0].settings.vlan, std::nullopt);
+  EXPECT_EQ(found[1].vf, 1U);
+  EXPECT_EQ(found[1].settings.mac, std::nullopt);
+  EXPECT_EQ(found[1].settings.vlan, Vlan{7});
+}
+
 }  // namespace
 }  // namespace vfpass::doctor
