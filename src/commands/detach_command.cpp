@@ -176,9 +176,11 @@ ExitCode showPlan(Session& session, const DetachOptions& options) {
       before.empty() ? ""
       : options.keep ? domain::withDevicesKept(before, commands::leasesOf(leases, target.uuid))
                      : domain::withLeases(before, {}, domain::builtInTemplates(), {});
-  report::writePlan(
-      session.pagedOut(), plan, domain::xmlDiff(before, after), session.style(), {}, {},
-      textOf(options.output, "detach", options.all.all ? target.name : options.vm, options.scope));
+  report::PlanText text =
+      textOf(options.output, "detach", options.all.all ? target.name : options.vm, options.scope);
+  text.command += options.keep ? " --keep" : "";
+  report::writePlan(session.pagedOut(), plan, domain::xmlDiff(before, after), session.style(), {},
+                    {}, text);
   return plan.steps.empty() ? ExitCode::done : ExitCode::pending;
 }
 
