@@ -87,6 +87,10 @@ verified 6 "without vfpass there its observations are not observable" --peer "$s
 seen peer-host not_observable "vfpass"
 expect_equal "the data checks pass nevertheless" "passed passed" \
     "$(member '[.findings[] | select(.key == "peer-data-host").result] | join(" ")')"
+# Hosts are upgraded one after another: a vfpass that speaks an earlier version of the protocol.
+there "printf '%s\n' '#!/bin/sh' 'read -r line' 'echo \"{\\\"version\\\": 1}\"' >/usr/sbin/vfpass; chmod 755 /usr/sbin/vfpass"
+verified 6 "with another version there its observations are not observable" --peer "$second:train0"
+seen peer-host not_observable "the two versions of vfpass cannot work together: protocol 2 and 1"
 there "mv /usr/sbin/vfpass.away /usr/sbin/vfpass"
 expect_exit 2 "an unknown VM there is refused" vfpass verify train0 --peer "$second:nobody"
 expect_exit 2 "a host name that ssh would take for an option is refused" \

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "vfpass/base/json_reader.hpp"
 #include "vfpass/error.hpp"
@@ -155,6 +156,24 @@ TEST_F(RemoteHostTest, ReplyOfEarlierVfpassHasNoPlacement) {
       "host2", [&](const std::string&) { return reply.dump(); }, domain);
   EXPECT_EQ(host.observation().bootId, "boot");
   EXPECT_FALSE(host.observation().placement);
+}
+
+// A later one adds members without a new version of the protocol only if they can be ignored.
+TEST_F(RemoteHostTest, IgnoresMembersOfLaterVfpassWithSameProtocol) {
+  auto reply = toJson(observation());
+  for (const char* place : {"", "/gpus/0", "/gpus/0/paths/rail0", "/placement"}) {
+    reply[nlohmann::json::json_pointer(std::string(place) + "/later")] = 7;
+  }
+  EXPECT_EQ(errorWithReply(reply.dump()), "no error");
+  auto side = toJson(hostSide());
+  side["later"] = 7;
+  side["hold"]["later"] = 7;
+  bool first = true;
+  const RemoteHost host(
+      "host2",
+      [&](const std::string&) { return std::exchange(first, false) ? reply.dump() : side.dump(); },
+      domain);
+  EXPECT_EQ(toJson(host.host("rail0")), toJson(hostSide()));
 }
 
 TEST_F(RemoteHostTest, PlacementIsBounded) {
