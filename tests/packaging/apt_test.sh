@@ -1,5 +1,5 @@
 #!/bin/bash
-# apt_test.sh [DIRECTORY]: `apt install vfpass` as docs/packages.md says, in a new Debian 12, 13 and testing, from a signed repository
+# apt_test.sh [--release NAME] [DIRECTORY]: `apt install vfpass` as docs/packages.md says, in a new Debian 12, 13 and testing, from a signed repository
 # that a web server on this machine serves; what apt refuses: another key, a changed index, a changed package; an upgrade from the same
 # repository, removal and purge. The debs are those of DIRECTORY/RELEASE, or else of DIRECTORY: those built on the oldest release, as
 # scripts/release publishes them. Without DIRECTORY they are built from HEAD. Needs root and Debian's mirror.
@@ -9,13 +9,18 @@ set -euo pipefail
 source "$(dirname "$0")/common.sh"
 [ "$(id -u)" = 0 ] || { echo "needs root"; exit 77; }
 releases=(bookworm trixie forky)
+if [ "${1:-}" = --release ]; then
+    [ $# -ge 2 ] || { echo "--release needs a name" >&2; exit 2; }
+    releases=("$2")
+    shift 2
+fi
 work=$(mktemp -d)
 # A web server reads it, and in the roots apt does as the user _apt.
 chmod 755 "$work"
 export GNUPGHOME=$work/keyring VFPASS_SIGNING_KEY=right
 # shellcheck disable=SC2317  # called by the trap
 end() {
-    [ -z "${server:-}" ] || kill "$server"
+    [ -z "${server:-}" ] || kill "$server" 2>/dev/null || true
     gpgconf --kill gpg-agent
     rm -rf "$work"
 }
