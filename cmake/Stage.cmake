@@ -39,7 +39,7 @@ endfunction()
 
 # Unit tests of one stage: tests/unit/NAME/*.cpp, label `unit`. They may include private headers. With VFPASS_UNITY
 # several of the sources are compiled as one, like those of a stage: most of the time is for the common headers.
-# SEPARATE_OBJECTS prevents that: programs of two sources save little, and unit-commands was not yet tried.
+# SEPARATE_OBJECTS prevents that: programs of two sources save little.
 function(vfpass_unit_tests name)
   cmake_parse_arguments(UNIT "SEPARATE_OBJECTS" "" "LINKS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/unit/${name}/*.cpp)
