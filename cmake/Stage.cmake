@@ -39,9 +39,8 @@ endfunction()
 
 # Unit tests of one stage: tests/unit/NAME/*.cpp, label `unit`. They may include private headers. With VFPASS_UNITY
 # several of the sources are compiled as one, like those of a stage: most of the time is for the common headers.
-# SEPARATE_OBJECTS prevents that: programs of two sources save little.
 function(vfpass_unit_tests name)
-  cmake_parse_arguments(UNIT "SEPARATE_OBJECTS" "" "LINKS" ${ARGN})
+  cmake_parse_arguments(UNIT "" "" "LINKS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/unit/${name}/*.cpp)
   if(NOT sources)
     return()
@@ -56,7 +55,7 @@ function(vfpass_unit_tests name)
   target_link_libraries(unit-${name} PRIVATE vfpass_${name} ${UNIT_LINKS}
     GTest::gmock GTest::gtest_main)
   target_precompile_headers(unit-${name} PRIVATE <gmock/gmock.h> <gtest/gtest.h>)
-  if(VFPASS_UNITY AND NOT UNIT_SEPARATE_OBJECTS)
+  if(VFPASS_UNITY)
     set_target_properties(unit-${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
   endif()
   vfpass_discover_tests(unit-${name} unit.${name})
