@@ -32,7 +32,6 @@ struct ResetResult {
 /// The point from which on errors of a device are those of its lease.
 struct UseBegin {
   std::string bootId;
-  std::uint64_t microseconds = 0;  ///< since that boot, of the clock of the kernel's log
   /// Uncorrectable errors that AER had counted by then. Empty: not observable.
   std::optional<std::uint64_t> errors;
 

@@ -49,7 +49,8 @@ class Kernel {
   Kernel& operator=(const Kernel&) = delete;
   virtual ~Kernel() = default;
 
-  /// The PF with its VFs and their attributes. Throws when there is none at that address.
+  /// The PF with its VFs, their attributes, and the firmware of its RDMA devices. Throws when there
+  /// is none at that address.
   virtual PhysicalFunction readPf(const PciAddress& pf) = 0;
 
   /// Every SR-IOV capable function with a driver that names VFs, by address.
@@ -94,6 +95,10 @@ class Kernel {
   /// Resets functions in parallel: returns when each reset has ended or the deadline has passed.
   /// The result has the same order.
   virtual std::vector<ResetOutcome> resetFunctions(const std::vector<ResetFunction>& actions) = 0;
+
+  /// Uncorrectable errors of the function that AER has counted since it appeared, fatal and other
+  /// ones. nullopt: the function, the kernel or the firmware has no such counters.
+  virtual std::optional<std::uint64_t> uncorrectedErrors(const PciAddress& function) = 0;
 
   /// The settings of a PF that host.yaml controls, other than its VFs. Not observable on a captured
   /// tree. The mode of a PF whose port has a fault (faultOfPort()) is not read.

@@ -85,6 +85,16 @@ struct RecordLease {
   auto operator<=>(const RecordLease&) const = default;
 };
 
+/// The device that leaves its domain with the lease, for the record of the hand-over.
+struct HandedOver {
+  std::string domainName;
+  PciAddress device;
+  std::optional<unsigned> vfIndex;  ///< empty: a PCI function
+  bool infiniband = false;
+
+  auto operator<=>(const HandedOver&) const = default;
+};
+
 /// Delete a lease if it still has this generation.
 struct DropLease {
   Uuid domain;
@@ -92,6 +102,8 @@ struct DropLease {
   std::uint64_t generation = 0;
   /// The lease's, for its lock. nullopt in the journal of an earlier version.
   std::optional<PciAddress> pf = {};
+  /// nullopt: the device stays with its domain, or was never given to it.
+  std::optional<HandedOver> handedOver = {};
 
   auto operator<=>(const DropLease&) const = default;
 };

@@ -4,9 +4,12 @@
 #include <chrono>
 #include <ctime>
 #include <iomanip>
+#include <map>
 #include <sstream>
 
 #include "vfpass/base/text.hpp"
+#include "vfpass/domain/domain_xml.hpp"
+#include "vfpass/state/record_json.hpp"
 
 namespace vfpass::apply {
 namespace {
@@ -53,7 +56,133 @@ void recordReset(const PciAddress& device, const ResetOutcome& outcome,
   }
 }
 
+// Before the lease is recorded: a device that another lease of the domain had, under another name,
+// stays the domain's.
+bool isNewUse(const Lease& lease, const Tools& tools) {
+  const auto use = tools.database.deviceUse(lease.device);
+  return !use || use->domain != lease.domain;
+}
+
+// The errors of a device that the domain has caused or met.
+std::vector<std::string> errorsSince(const std::optional<DeviceUse>& use, Tools& tools,
+                                     const PciAddress& device,
+                                     std::vector<std::string>& unobserved) {
+  const auto counted = tools.kernel.uncorrectedErrors(device);
+  if (!counted) {
+    unobserved.emplace_back("errors: the device has no AER counters");
+    return {};
+  }
+  if (!use || !use->began) {
+    unobserved.emplace_back("errors: their number at the beginning of the lease is not known");
+    return {};
+  }
+  // A device that has appeared again counts from 0, as after a boot.
+  const bool goesOn =
+      use->began->bootId == tools.kernel.bootId() && use->began->errors.value_or(0) <= *counted;
+  const std::uint64_t errors = *counted - (goesOn ? use->began->errors.value_or(0) : 0);
+  return errors == 0 ? std::vector<std::string>{}
+                     : std::vector<std::string>{"AER has counted " + std::to_string(errors) +
+                                                " uncorrectable errors of it"};
+}
+
+/// Reads each PF once, for the VFs of all leases that end together.
+class PfReader {
+ public:
+  explicit PfReader(Tools& tools) : tools_(tools) {}
+
+  /// Null if it cannot be read; `problem` is then the reason.
+  const PhysicalFunction* read(const PciAddress& address, std::string& problem) {
+    const auto found = pfs_.find(address);
+    if (found != pfs_.end()) {
+      return &found->second;
+    }
+    try {
+      return &pfs_.emplace(address, tools_.kernel.readPf(address)).first->second;
+    } catch (const Error& error) {
+      problem = error.what();
+      return nullptr;
+    }
+  }
+
+ private:
+  Tools& tools_;
+  std::map<PciAddress, PhysicalFunction> pfs_;
+};
+
+void addSettings(const DropLease& drop, PfReader& pfs, HandOverRecord& record) {
+  const HandedOver& device = *drop.handedOver;
+  if (!device.vfIndex || !drop.pf) {
+    return;
+  }
+  std::string problem = "the VF does not exist any more";
+  const PhysicalFunction* pf = pfs.read(*drop.pf, problem);
+  if (pf != nullptr && !pf->rdma.empty()) {
+    record.firmware = pf->rdma.front().firmware;
+  }
+  if (pf == nullptr || *device.vfIndex >= pf->vfs.size()) {
+    record.unobserved.push_back("attributes: " + problem);
+    return;
+  }
+  const VirtualFunction& vf = pf->vfs[*device.vfIndex];
+  if (!vf.settingsReadable) {
+    record.unobserved.emplace_back("attributes: the driver does not report them");
+    return;
+  }
+  record.settings = vf.settings;
+  const VfSettings neutral = neutralSettings(device.infiniband);
+  for (const Attribute attribute : differingAttributes(neutral, vf.settings)) {
+    if (only(vf.settings, {attribute}) != VfSettings{}) {
+      record.notNeutral.emplace_back(toString(attribute));
+    }
+  }
+}
+
+state::EndedLease endOf(const DropLease& drop, PfReader& pfs, Tools& tools) {
+  const HandedOver& device = *drop.handedOver;
+  HandOverRecord record;
+  record.time = timeNow();
+  record.domain = drop.domain;
+  record.domainName = device.domainName;
+  record.entry = drop.entry;
+  record.generation = drop.generation;
+  record.device = device.device;
+  const auto use = tools.database.deviceUse(device.device);
+  record.reset = use ? use->reset : std::nullopt;
+  addSettings(drop, pfs, record);
+  record.errors = errorsSince(use, tools, device.device, record.unobserved);
+  record.unobserved.emplace_back("memory: vfpass writes no pattern to look for");
+  if (!record.errors.empty()) {
+    record.quarantine =
+        join(record.errors, "; ") + " since domain " + printable(device.domainName) + " got it";
+  }
+  return {record, domain::sealOfRecord(state::handOverToJson(record), tools.sealKey)};
+}
+
 }  // namespace
+
+void recordLease(const Lease& lease, Tools& tools) {
+  const bool isNew = isNewUse(lease, tools);
+  tools.database.recordLease(lease);
+  if (isNew) {
+    const UseBegin begin{tools.kernel.bootId(), tools.kernel.uncorrectedErrors(lease.device)};
+    tools.database.recordUse({lease.device, lease.domain, begin, std::nullopt});
+  }
+}
+
+void dropLeases(const std::vector<DropLease>& drops, Tools& tools) {
+  PfReader pfs(tools);
+  std::vector<state::EndedLease> ended;
+  for (const DropLease& drop : drops) {
+    if (drop.handedOver) {
+      ended.push_back(endOf(drop, pfs, tools));
+    } else {
+      tools.database.dropLease(drop.domain, drop.entry, drop.generation);
+    }
+  }
+  if (!ended.empty()) {
+    tools.database.endLeases(ended);
+  }
+}
 
 void resetDevices(const std::vector<ResetFunction>& resets, Tools& tools) {
   const auto outcomes = tools.kernel.resetFunctions(resets);

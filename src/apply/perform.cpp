@@ -326,6 +326,13 @@ void performResets(const std::vector<ResetFunction>& resets, Tools& tools) {
   resetDevices(resets, tools);
 }
 
+void performDrops(const std::vector<DropLease>& drops, Tools& tools) {
+  for (const auto& drop : drops) {
+    tools.onAction(drop);
+  }
+  dropLeases(drops, tools);
+}
+
 std::vector<std::exception_ptr> performBindings(const std::vector<BindDriver>& bindings,
                                                 Tools& tools) {
   for (const auto& binding : bindings) {
@@ -346,10 +353,8 @@ void perform(const Action& action, Tools& tools, std::vector<std::string>& warni
     }
     void operator()(const BindDriver& bind) const { tools.kernel.bindDriver(bind); }
     void operator()(const ResetFunction& reset) const { resetDevices({reset}, tools); }
-    void operator()(const RecordLease& record) const { tools.database.recordLease(record.lease); }
-    void operator()(const DropLease& drop) const {
-      tools.database.dropLease(drop.domain, drop.entry, drop.generation);
-    }
+    void operator()(const RecordLease& record) const { recordLease(record.lease, tools); }
+    void operator()(const DropLease& drop) const { dropLeases({drop}, tools); }
     // The journal must not record it as done before it would survive a power failure: recovery
     // would take an operation without its XML for complete.
     void operator()(const EditDomain& edit) const {

@@ -21,6 +21,9 @@ void performInverse(const Action& action, Tools& tools, std::vector<std::string>
 /// Resets several functions in parallel.
 void performResets(const std::vector<ResetFunction>& resets, Tools& tools);
 
+/// Ends several leases in one transaction.
+void performDrops(const std::vector<DropLease>& drops, Tools& tools);
+
 /// Binds several functions. The result has, in the same order, null or the exception that perform()
 /// would have thrown.
 std::vector<std::exception_ptr> performBindings(const std::vector<BindDriver>& bindings,

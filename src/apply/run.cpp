@@ -58,6 +58,12 @@ struct FailedInverse {
   std::exception_ptr cause;
 };
 
+// Changes only records, and reads nothing of the host, which could keep the database locked.
+bool isQuick(const Step& step) {
+  const auto* drop = std::get_if<DropLease>(&step.action);
+  return isRecord(step.action) && (drop == nullptr || !drop->handedOver);
+}
+
 class Run {
  public:
   Run(const Plan& plan, Tools& tools, std::vector<state::FileLock> locks)
@@ -66,7 +72,7 @@ class Run {
   std::vector<std::string> execute() {
     // A start that finds its devices as it needs them only changes leases: one transaction does not
     // need the journal, whose four transactions wait for the disk.
-    if (std::ranges::all_of(plan_.steps, [](const Step& step) { return isRecord(step.action); })) {
+    if (std::ranges::all_of(plan_.steps, isQuick)) {
       tools_.database.together([this] {
         for (const Step& step : plan_.steps) {
           perform(step.action, tools_, warnings_);
@@ -151,6 +157,11 @@ class Run {
       if (const auto resets = neighbours<ResetFunction>(at, end); resets.size() > 1) {
         performResets(resets, tools_);
         done_ = at + resets.size();
+        continue;
+      }
+      if (const auto drops = neighbours<DropLease>(at, end); drops.size() > 1) {
+        performDrops(drops, tools_);
+        done_ = at + drops.size();
         continue;
       }
       if (const auto bindings = neighbours<BindDriver>(at, end, maxBindingsTogether);

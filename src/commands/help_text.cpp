@@ -73,6 +73,7 @@ constexpr std::array examples{
              "quarantine list\n"
              "quarantine release 0000:3b:00.2               # once the cause is found\n"},
     Examples{"quarantine list", "quarantine list\n"},
+    Examples{"quarantine records", "quarantine records 0000:3b:00.2\n"},
     Examples{"quarantine release", "quarantine release 0000:3b:00.2\n"},
     Examples{"host",
              "host show\n"

@@ -2,6 +2,7 @@
 
 #include "commands.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/report/command_reports.hpp"
 
 namespace vfpass::commands {
@@ -22,6 +23,20 @@ PciAddress requireDevice(const std::string& text) {
                 ExitCode::badInput);
   }
   return *device;
+}
+
+ExitCode listHandOvers(Session& session, const std::string& text) {
+  session.requireThisHost("quarantine records");
+  const auto device = text.empty() ? std::nullopt : std::optional(requireDevice(text));
+  std::vector<report::HandOver> records;
+  for (const auto& stored : session.readDatabase().handOvers()) {
+    if (!device || stored.record.device == *device) {
+      records.push_back(
+          {stored.record, domain::isSealedRecord(stored.text, stored.seal, session.sealKey())});
+    }
+  }
+  report::writeHandOvers(session.pagedOut(), records, session.style());
+  return ExitCode::done;
 }
 
 ExitCode releaseFromQuarantine(Session& session, const std::string& text) {
@@ -47,6 +62,13 @@ void addQuarantine(CLI::App& app, Runner& runner) {
   quarantine->require_subcommand(1);
   auto* list = quarantine->add_subcommand("list", "List the devices, since when, and why");
   list->callback([&runner] { runner = listQuarantine; });
+  auto* records = quarantine->add_subcommand(
+      "records", "List the records of ended leases, newest first, and check their seals");
+  const auto only = std::make_shared<std::string>();
+  records->add_option("device", *only, "Only this PCI address")->type_name("DEVICE");
+  records->callback([&runner, only] {
+    runner = [only](Session& session) { return listHandOvers(session, *only); };
+  });
   auto* release = quarantine->add_subcommand(
       "release", "Let VMs have this device again, once you have found the cause");
   const auto device = std::make_shared<std::string>();

@@ -269,14 +269,15 @@ void update(hmac_sha256_ctx& context, std::string_view text) {
   hmac_sha256_update(&context, text.size(), reinterpret_cast<const std::uint8_t*>(text.data()));
 }
 
-// Length-prefixed, so that a host id and a text never produce the same bytes as others.
-std::string sealOf(const std::string& text, const SealKey& key) {
+// Length-prefixed, so that a host id and a text never produce the same bytes as others, nor a text
+// of one purpose the seal of another.
+std::string sealFor(std::string_view purpose, std::string_view text, const SealKey& key) {
   if (key.secret.empty()) {
     return {};
   }
   hmac_sha256_ctx context;
   hmac_sha256_set_key(&context, key.secret.size(), key.secret.data());
-  update(context, "22:vfpass domain metadata");
+  update(context, std::to_string(purpose.size()) + ":" + std::string(purpose));
   update(context, std::to_string(key.hostId.size()) + ":" + key.hostId);
   update(context, text);
   std::array<std::uint8_t, SHA256_DIGEST_SIZE> digest{};
@@ -284,7 +285,24 @@ std::string sealOf(const std::string& text, const SealKey& key) {
   return hexBytes(digest, "");
 }
 
+std::string sealOf(const std::string& text, const SealKey& key) {
+  return sealFor("vfpass domain metadata", text, key);
+}
+
+bool isEqual(const std::string& expected, const std::string& seal) {
+  return !expected.empty() && expected.size() == seal.size() &&
+         memeql_sec(expected.data(), seal.data(), expected.size()) == 1;
+}
+
 }  // namespace
+
+std::string sealOfRecord(std::string_view record, const SealKey& key) {
+  return sealFor("vfpass hand-over record", record, key);
+}
+
+bool isSealedRecord(std::string_view record, const std::string& seal, const SealKey& key) {
+  return isEqual(sealOfRecord(record, key), seal);
+}
 
 std::string sealOf(const std::vector<Lease>& leases, const SealKey& key) {
   return leases.empty() ? "" : sealOf(sealedText(leases.front().domain, leases), key);
@@ -306,10 +324,9 @@ std::string sealFault(const ParsedDomain& parsed, const SealKey& key) {
   if (key.secret.empty()) {
     return "this host has no key to check the seal of its vfpass metadata";
   }
-  const std::string expected = sealOf(parsed.sealedText, key);
-  const bool valid = expected.size() == parsed.seal.size() &&
-                     memeql_sec(expected.data(), parsed.seal.data(), expected.size()) == 1;
-  return valid ? "" : "its vfpass metadata was changed, or comes from another host: wrong seal";
+  return isEqual(sealOf(parsed.sealedText, key), parsed.seal)
+             ? ""
+             : "its vfpass metadata was changed, or comes from another host: wrong seal";
 }
 
 bool isSealed(const ParsedDomain& parsed, const SealKey& key) {

@@ -10,7 +10,9 @@
 #include "sriov/vf_port.hpp"
 #include "sysfs/kernel_write.hpp"
 #include "sysfs/pci_function.hpp"
+#include "vfpass/base/text.hpp"
 #include "vfpass/host/driver_modules.hpp"
+#include "vfpass/host/error_counters.hpp"
 #include "vfpass/host/find_holders.hpp"
 #include "vfpass/host/function_reset.hpp"
 #include "vfpass/host/link_settings.hpp"
@@ -172,7 +174,12 @@ SystemKernel::SystemKernel(Root root, Deadlines deadlines)
 SystemKernel::~SystemKernel() = default;
 
 PhysicalFunction SystemKernel::readPf(const PciAddress& pf) {
-  return implementation_->readPf(pf, nullptr);
+  PhysicalFunction found = implementation_->readPf(pf, nullptr);
+  for (RdmaDevice& rdma : found.rdma) {
+    const std::string file = functionPath(pf) + "/infiniband/" + rdma.name + "/fw_ver";
+    rdma.firmware = printable(implementation_->root.readText(file).value_or(""));
+  }
+  return found;
 }
 
 PhysicalFunction SystemKernel::readPf(const PciAddress& pf, const std::vector<PciAddress>& vfs) {
@@ -305,6 +312,10 @@ std::vector<ResetOutcome> SystemKernel::resetFunctions(const std::vector<ResetFu
   }
   return host::resetFunctions(implementation_->root, implementation_->writer, functions,
                               implementation_->bind());
+}
+
+std::optional<std::uint64_t> SystemKernel::uncorrectedErrors(const PciAddress& function) {
+  return readUncorrectedErrors(implementation_->root, function);
 }
 
 PfSettings SystemKernel::readPfSettings(const PciAddress& pf) {

@@ -194,6 +194,16 @@ std::vector<std::string> notesOnKeptVfs(const std::vector<Lease>& leases,
   return notes;
 }
 
+namespace {
+
+HandedOver handedOver(const Lease& lease) {
+  return isVf(lease)
+             ? HandedOver{lease.domainName, lease.device, vfOf(lease).index, vfOf(lease).infiniband}
+             : HandedOver{lease.domainName, lease.device, std::nullopt, false};
+}
+
+}  // namespace
+
 Restoration planRestore(const std::vector<Lease>& leases, const std::vector<Lease>& allLeases,
                         const Inventory& inventory, const Definitions& definitions) {
   std::map<PciAddress, std::vector<Lease>> byPf;
@@ -212,9 +222,10 @@ Restoration planRestore(const std::vector<Lease>& leases, const std::vector<Leas
   std::ranges::move(notesOnKeptVfs(leases, allLeases, inventory, definitions),
                     std::back_inserter(restoration.notes));
   for (const auto& lease : leases) {
-    restoration.steps.push_back({DropLease{lease.domain, lease.entry, lease.generation, lease.pf},
-                                 {},
-                                 "its device is detached"});
+    restoration.steps.push_back(
+        {DropLease{lease.domain, lease.entry, lease.generation, lease.pf, handedOver(lease)},
+         {},
+         "its device is detached"});
   }
   return restoration;
 }

@@ -1,6 +1,8 @@
 #include <ostream>
 
 #include "json.hpp"
+#include "text_values.hpp"
+#include "vfpass/base/text.hpp"
 #include "vfpass/report/command_reports.hpp"
 
 namespace vfpass::report {
@@ -10,7 +12,70 @@ Json quarantinedJson(const QuarantinedDevice& device) {
   return {{"device", toString(device.device)}, {"since", device.since}, {"reason", device.reason}};
 }
 
+std::string resetText(const HandOverRecord& record) {
+  return !record.reset                   ? "not reset"
+         : record.reset->failure.empty() ? "done"
+                                         : record.reset->failure;
+}
+
+std::string attributesText(const HandOverRecord& record) {
+  return !record.settings            ? nothing
+         : record.notNeutral.empty() ? "neutral"
+                                     : "not neutral: " + join(record.notNeutral, ", ");
+}
+
+Json resetJson(const HandOverRecord& record) {
+  if (!record.reset) {
+    return nullptr;
+  }
+  return {{"time", record.reset->time},
+          {"methods", record.reset->methods},
+          {"failure", textOrNull(record.reset->failure)}};
+}
+
+Json handOverJson(const HandOver& each) {
+  const HandOverRecord& record = each.record;
+  return {{"time", record.time},
+          {"device", toString(record.device)},
+          {"domain", domainJson(record.domainName, record.domain)},
+          {"entry", record.entry},
+          {"generation", record.generation},
+          {"reset", resetJson(record)},
+          {"settings", record.settings ? settingsJson(*record.settings) : Json()},
+          {"not_neutral", record.notNeutral},
+          {"firmware", textOrNull(record.firmware)},
+          {"errors", record.errors},
+          {"unobserved", record.unobserved},
+          {"quarantine", textOrNull(record.quarantine)},
+          {"sealed", each.isSealed}};
+}
+
 }  // namespace
+
+void writeHandOvers(std::ostream& out, const std::vector<HandOver>& records, const Style& style) {
+  if (style.json) {
+    Json document = newDocument();
+    document["records"] = listJson(records, handOverJson);
+    writeDocument(out, document);
+    return;
+  }
+  if (records.empty()) {
+    out << "no record of a hand-over\n";
+    return;
+  }
+  Table table({"ENDED", "DEVICE", "VM", "ENTRY", "RESET", "ATTRIBUTES", "ERRORS", "SEAL"});
+  for (const auto& [record, isSealed] : records) {
+    table.add({{record.time},
+               {toString(record.device)},
+               {record.domainName},
+               {record.entry},
+               {resetText(record)},
+               {attributesText(record)},
+               {textOrNothing(join(record.errors, "; "))},
+               isSealed ? Cell{"valid", Tint::good} : Cell{"none or wrong", Tint::bad}});
+  }
+  table.write(out, style);
+}
 
 void writeQuarantine(std::ostream& out, const std::vector<QuarantinedDevice>& devices,
                      const Style& style) {

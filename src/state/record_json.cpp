@@ -26,6 +26,14 @@ void fields(Archive& archive, SoftRoceRecord& record) {
 }
 
 template <typename Archive>
+void fields(Archive& archive, HandedOver& device) {
+  archive("domain-name", device.domainName);
+  archive("device", device.device);
+  archive("vf-index", device.vfIndex);
+  archive("infiniband", device.infiniband);
+}
+
+template <typename Archive>
 void fields(Archive& archive, ResetResult& reset) {
   archive("time", reset.time);
   archive("methods", reset.methods);
@@ -35,7 +43,6 @@ void fields(Archive& archive, ResetResult& reset) {
 template <typename Archive>
 void fields(Archive& archive, UseBegin& begin) {
   archive("boot-id", begin.bootId);
-  archive("microseconds", begin.microseconds);
   archive("errors", begin.errors);
 }
 
@@ -158,7 +165,8 @@ constexpr std::tuple storedKinds{
     stored("reset-function", Member{"function", &ResetFunction::function}),
     stored("record-lease", Member{"lease", &RecordLease::lease}),
     stored("drop-lease", Member{"domain", &DropLease::domain}, Member{"vf-name", &DropLease::entry},
-           Member{"generation", &DropLease::generation}, Member{"pf", &DropLease::pf}),
+           Member{"generation", &DropLease::generation}, Member{"pf", &DropLease::pf},
+           Member{"handed-over", &DropLease::handedOver}),
     stored("edit-domain", Member{"domain", &EditDomain::domain},
            Member{"leases", &EditDomain::leases}, LaterMember{"kept", &EditDomain::kept}),
     stored("edit-live-metadata", Member{"domain", &EditLiveMetadata::domain},

@@ -409,6 +409,11 @@ std::vector<ResetOutcome> FakeKernel::resetFunctions(const std::vector<ResetFunc
   return outcomes;
 }
 
+std::optional<std::uint64_t> FakeKernel::uncorrectedErrors(const PciAddress& function) {
+  const auto found = errors.find(function);
+  return found == errors.end() ? std::nullopt : std::optional(found->second);
+}
+
 PfSettings FakeKernel::readPfSettings(const PciAddress& pf) {
   PfSettings settings = pfSettings[at(pf).address];
   if (faultOfPort(at(pf))) {

@@ -3,6 +3,7 @@
 
 #include "test_host.hpp"
 #include "vfpass/apply/recover.hpp"
+#include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/plan/plan_hook.hpp"
 
 namespace vfpass::apply {
@@ -70,6 +71,38 @@ TEST_F(HandOverTest, AbandonedOperationLeavesTheQuarantine) {
   abandon(tools, state.openOperations().at(0).id);
   EXPECT_THAT(state.openOperations(), IsEmpty());
   EXPECT_THAT(state.quarantined(), SizeIs(1));
+}
+
+TEST_F(HandOverTest, EndOfALeaseIsRecordedAndSealed) {
+  host.execute(releasePlan());
+  host.execute(host.detachPlan());
+  const auto records = database().handOvers();
+  ASSERT_THAT(records, SizeIs(2));
+  for (const auto& [record, text, seal] : records) {
+    EXPECT_EQ(record.domain, host.uuid);
+    EXPECT_TRUE(record.reset && record.reset->failure.empty());
+    EXPECT_TRUE(record.settings);
+    EXPECT_THAT(record.errors, IsEmpty());
+    EXPECT_TRUE(domain::isSealedRecord(text, seal, host.key));
+    EXPECT_FALSE(domain::isSealedRecord(text + " ", seal, host.key));
+  }
+  EXPECT_THAT(database().quarantined(), IsEmpty());
+}
+
+// The Host's leases begin without counters, so the errors of this one do not.
+TEST_F(HandOverTest, ErrorsSinceTheLeaseBeganPutTheDeviceIntoQuarantine) {
+  Host other;
+  const PciAddress first = other.kernel.inventory().pfs[0].vfs[0].address;
+  const PciAddress second = other.kernel.inventory().pfs[0].vfs[1].address;
+  other.kernel.errors = {{first, 7}, {second, 7}};
+  other.attach();
+  other.kernel.errors[first] = 9;
+  other.execute(other.detachPlan());
+  const state::Database state{other.folder / "state", state::Database::Open::readOnly,
+                              std::chrono::milliseconds(1000)};
+  ASSERT_THAT(state.quarantined(), SizeIs(1));
+  EXPECT_EQ(state.quarantined()[0].device, first);
+  EXPECT_THAT(state.quarantined()[0].reason, HasSubstr("2 uncorrectable errors"));
 }
 
 // Killed after the reset and before its record: recovery resets again.

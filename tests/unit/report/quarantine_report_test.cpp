@@ -33,5 +33,34 @@ TEST(QuarantineReport, JsonIsValid) {
   }
 }
 
+HandOver handOver() {
+  HandOver each{{}, true};
+  each.record.time = "2026-11-28T12:00:00Z";
+  each.record.device = PciAddress{0, 0x3b, 0, 2};
+  each.record.domainName = "train0";
+  each.record.entry = "rail0";
+  each.record.reset = ResetResult{"2026-11-28T11:59:00Z", {"flr"}, ""};
+  each.record.settings = VfSettings{};
+  each.record.notNeutral = {"trust"};
+  return each;
+}
+
+TEST(HandOverReport, HasALineForEachRecord) {
+  std::ostringstream out;
+  writeHandOvers(out, {handOver()}, {});
+  EXPECT_EQ(out.str(),
+            "ENDED                 DEVICE        VM      ENTRY  RESET  ATTRIBUTES          ERRORS  "
+            "SEAL\n"
+            "2026-11-28T12:00:00Z  0000:3b:00.2  train0  rail0  done   not neutral: trust  -       "
+            "valid\n");
+}
+
+TEST(HandOverReport, JsonIsValid) {
+  HandOver bare;
+  std::ostringstream out;
+  writeHandOvers(out, {handOver(), bare}, {.json = true});
+  expectValid("hand-overs", out.str());
+}
+
 }  // namespace
 }  // namespace vfpass::report

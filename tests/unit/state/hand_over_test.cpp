@@ -35,7 +35,7 @@ class HandOverTest : public testing::Test {
     lease.device = PciAddress{0, 0x3b, 0, static_cast<std::uint8_t>(index)};
     lease.generation = database.nextGeneration();
     database.recordLease(lease);
-    database.recordUse({lease.device, lease.domain, UseBegin{"boot", 17, 3}, std::nullopt});
+    database.recordUse({lease.device, lease.domain, UseBegin{"boot", 3}, std::nullopt});
     return lease;
   }
 

@@ -236,7 +236,8 @@ Action Generator::action() {
     case 5:
       return RecordLease{lease()};
     case 6:
-      return DropLease{uuid(), text(), number(any64)};
+      return DropLease{uuid(), text(), number(any64), perhaps(pci()),
+                       perhaps(HandedOver{text(), pci(), perhaps(3U), flag()})};
     case 7:
       return EditLiveMetadata{uuid(), edit().leases};
     case 8:

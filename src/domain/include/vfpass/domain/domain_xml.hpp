@@ -135,6 +135,12 @@ bool isSealed(const ParsedDomain& parsed, const SealKey& key);
 /// metadata.
 std::string sealFault(const ParsedDomain& parsed, const SealKey& key);
 
+/// The seal of the record of a hand-over, which no seal of metadata equals. Empty without a secret.
+std::string sealOfRecord(std::string_view record, const SealKey& key);
+
+/// True if this host has sealed exactly this record.
+bool isSealedRecord(std::string_view record, const std::string& seal, const SealKey& key);
+
 /// The devices that a libvirt network assigns to domains: the functions listed by `<forward
 /// mode='hostdev'>` and, in any mode, the PFs named by `<pf dev=>`. (An active network lists the
 /// VFs that its PF had when it was started; an inactive one names only the PF.) Empty for any other

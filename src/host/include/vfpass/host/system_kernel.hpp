@@ -54,6 +54,7 @@ class SystemKernel final : public Kernel {
   void bindDriver(const BindDriver& action) override;
   std::vector<std::exception_ptr> bindDrivers(const std::vector<BindDriver>& actions) override;
   std::vector<ResetOutcome> resetFunctions(const std::vector<ResetFunction>& actions) override;
+  std::optional<std::uint64_t> uncorrectedErrors(const PciAddress& function) override;
   PfSettings readPfSettings(const PciAddress& pf) override;
   std::optional<unsigned> totalVfVectors(const PciAddress& pf) override;
   void setEswitchMode(const SetEswitchMode& action) override;

@@ -117,6 +117,15 @@ void writeGuestSetup(std::ostream& out, const GuestSetupReport& report, const St
 void writeHistory(std::ostream& out, const std::vector<events::PastOperation>& operations,
                   const Style& style);
 
+/// A record, and whether this host has sealed it.
+struct HandOver {
+  HandOverRecord record;
+  bool isSealed = false;
+};
+
+/// `vfpass quarantine records`. JSON: docs/json/hand-overs.schema.json.
+void writeHandOvers(std::ostream& out, const std::vector<HandOver>& records, const Style& style);
+
 /// The devices in quarantine. JSON: docs/json/quarantine.schema.json.
 void writeQuarantine(std::ostream& out, const std::vector<QuarantinedDevice>& devices,
                      const Style& style);
