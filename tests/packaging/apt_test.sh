@@ -1,8 +1,8 @@
 #!/bin/bash
-# apt_test.sh [--release NAME] [DIRECTORY]: `apt install vfpass` as docs/packages.md says, in a new Debian 12, 13 and testing, from a signed repository
-# that a web server on this machine serves; what apt refuses: another key, a changed index, a changed package; an upgrade from the same
-# repository, removal and purge. The debs are those of DIRECTORY/RELEASE, or else of DIRECTORY: those built on the oldest release, as
-# scripts/release publishes them. Without DIRECTORY they are built from HEAD. Needs root and Debian's mirror.
+# apt_test.sh [--release NAME] [DIRECTORY]: `apt install vfpass` as docs/packages.md says, in a new Debian 12, 13 and testing (or NAME), from
+# a signed repository that a web server on this machine serves; what apt refuses: another key, a changed index, a changed package; an
+# upgrade from the same repository, removal and purge. The debs are those of DIRECTORY/RELEASE, or else of DIRECTORY: those built on the
+# oldest release, as scripts/release publishes them. Without DIRECTORY they are built from HEAD. Needs root and Debian's mirror.
 set -euo pipefail
 
 # shellcheck source=SCRIPTDIR/common.sh
