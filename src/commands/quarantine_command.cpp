@@ -27,10 +27,10 @@ PciAddress requireDevice(const std::string& text) {
 
 ExitCode listHandOvers(Session& session, const std::string& text) {
   session.requireThisHost("quarantine records");
-  const auto device = text.empty() ? std::nullopt : std::optional(requireDevice(text));
+  const PciAddress device = text.empty() ? PciAddress{} : requireDevice(text);
   std::vector<report::HandOver> records;
   for (const auto& stored : session.readDatabase().handOvers()) {
-    if (!device || stored.record.device == *device) {
+    if (text.empty() || stored.record.device == device) {
       records.push_back(
           {stored.record, domain::isSealedRecord(stored.text, stored.seal, session.sealKey())});
     }

@@ -63,7 +63,7 @@ TEST(Propose, SkipsLeasedGpus) {
 }
 
 TEST(Propose, SkipsGpusInQuarantine) {
-  const Machine machine;
+  const TwoNodeMachine machine;
   const PciAddress unfit = machine.topology.functions[machine.gpu0].address;
   const Proposal proposal = propose(machine.topology, {}, {2, 2, false, {unfit}});
   EXPECT_THAT(proposal.gpus, ElementsAre(machine.gpu2, machine.gpu3)) << "one node has both";
