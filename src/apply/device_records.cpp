@@ -56,6 +56,16 @@ void recordReset(const PciAddress& device, const ResetOutcome& outcome,
   }
 }
 
+void recordResets(const std::vector<ResetFunction>& resets,
+                  const std::vector<ResetOutcome>& outcomes, Tools& tools) {
+  const auto leases = tools.database.leases();
+  tools.database.together([&] {
+    for (std::size_t at = 0; at < outcomes.size(); ++at) {
+      recordReset(resets[at].function, outcomes[at], leases, tools);
+    }
+  });
+}
+
 // Before the lease is recorded: a device that another lease of the domain had, under another name,
 // stays the domain's.
 bool isNewUse(const Lease& lease, const Tools& tools) {
@@ -186,14 +196,16 @@ void dropLeases(const std::vector<DropLease>& drops, Tools& tools) {
 
 void resetDevices(const std::vector<ResetFunction>& resets, Tools& tools) {
   const auto outcomes = tools.kernel.resetFunctions(resets);
-  const auto leases = tools.database.leases();
-  tools.database.together([&] {
-    for (std::size_t at = 0; at < outcomes.size(); ++at) {
-      recordReset(resets[at].function, outcomes[at], leases, tools);
-    }
-  });
   std::vector<std::exception_ptr> failures;
   std::ranges::transform(outcomes, std::back_inserter(failures), &ResetOutcome::failure);
+  const bool allReset = std::ranges::all_of(failures, [](const auto& each) { return !each; });
+  const auto unrecorded = caught([&] { recordResets(resets, outcomes, tools); });
+  // A reset that failed is what the caller must know, even if it cannot be recorded: after a
+  // TimeoutError nothing may touch the device.
+  if (unrecorded && allReset) {
+    std::rethrow_exception(unrecorded);
+  }
+  failures.push_back(unrecorded);
   throwAny(failures);
 }
 

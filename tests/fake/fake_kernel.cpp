@@ -382,6 +382,9 @@ void FakeKernel::resetFunction(const ResetFunction& action) {
   if (contains(brokenResets, action.function)) {
     throw Error(toString(action.function) + ": cannot reset: Input/output error (EIO)");
   }
+  if (contains(hangingResets, action.function)) {
+    throw TimeoutError(toString(action.function) + ": the reset did not return");
+  }
   change([] {});
 }
 

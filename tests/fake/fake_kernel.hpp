@@ -31,6 +31,7 @@ class FakeKernel final : public Kernel {
   std::vector<PciAddress> failingProbes;
   std::map<PciAddress, std::uint64_t> errors;  ///< counted by AER; others have no counters
   std::vector<PciAddress> brokenResets;        ///< resetting these fails
+  std::vector<PciAddress> hangingResets;       ///< resetting these does not return in time
   /// What `ip link set PF vf N` set for VFs that do not exist. mlx5 accepts it for every index, and
   /// the VF has it when it is created; only VFs that exist lose theirs when they are removed.
   std::map<PciAddress, std::map<unsigned, VfSettings>> leftOvers;

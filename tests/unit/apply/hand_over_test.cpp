@@ -1,3 +1,4 @@
+#include <SQLiteCpp/Database.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -61,6 +62,23 @@ TEST_F(HandOverTest, QuarantineOutlivesARecoveryThatResetsTheDevice) {
   EXPECT_THAT(host.recoverAll(), SizeIs(1));
   EXPECT_THAT(database().quarantined(), SizeIs(1));
   EXPECT_EQ(database().deviceUse(device)->reset->failure, "");
+}
+
+// Nothing may touch a device whose reset hangs, even if the database cannot record that.
+TEST_F(HandOverTest, FailedRecordLeavesTheFailureOfTheReset) {
+  SQLite::Database((host.folder / "state" / "vfpass.db").string(), SQLite::OPEN_READWRITE)
+      .exec(
+          "CREATE TRIGGER broken BEFORE INSERT ON quarantine BEGIN SELECT RAISE(ABORT, 'broken'); "
+          "END");
+  host.kernel.hangingResets = {device};
+  try {
+    host.execute(releasePlan());
+    ADD_FAILURE() << "the reset did not fail";
+  } catch (const TimeoutError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("did not return"));
+    EXPECT_THAT(error.what(), HasSubstr("broken"));
+  }
+  EXPECT_THAT(database().openOperations(), SizeIs(1));
 }
 
 TEST_F(HandOverTest, AbandonedOperationLeavesTheQuarantine) {
