@@ -20,7 +20,7 @@ struct QuarantinedDevice {
   auto operator<=>(const QuarantinedDevice&) const = default;
 };
 
-/// The last reset of a leased device.
+/// The last reset of a leased device since its guest had it.
 struct ResetResult {
   std::string time;                  ///< UTC, ISO 8601
   std::vector<std::string> methods;  ///< the kernel's, in the order in which it tries them
@@ -43,7 +43,7 @@ struct DeviceUse {
   PciAddress device;
   Uuid domain;
   std::optional<UseBegin> began;     ///< empty: an earlier version recorded the lease
-  std::optional<ResetResult> reset;  ///< empty: not reset since then
+  std::optional<ResetResult> reset;  ///< empty: not reset since its guest last had it
 
   auto operator<=>(const DeviceUse&) const = default;
 };
@@ -56,7 +56,7 @@ struct HandOverRecord {
   std::string entry;
   std::uint64_t generation = 0;
   PciAddress device;
-  std::optional<ResetResult> reset;     ///< empty: not reset since the lease began
+  std::optional<ResetResult> reset;     ///< empty: not since its guest last had it
   std::optional<VfSettings> settings;   ///< of a VF, as read back; empty: not observable
   std::vector<std::string> notNeutral;  ///< names of attributes that others can find changed
   std::string firmware;                 ///< empty: not observable

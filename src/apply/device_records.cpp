@@ -66,13 +66,6 @@ void recordResets(const std::vector<ResetFunction>& resets,
   });
 }
 
-// Before the lease is recorded: a device that another lease of the domain had, under another name,
-// stays the domain's.
-bool isNewUse(const Lease& lease, const Tools& tools) {
-  const auto use = tools.database.deviceUse(lease.device);
-  return !use || use->domain != lease.domain;
-}
-
 // The errors of a device that the domain has caused or met.
 std::vector<std::string> errorsSince(const std::optional<DeviceUse>& use, Tools& tools,
                                      const PciAddress& device,
@@ -171,7 +164,14 @@ state::EndedLease endOf(const DropLease& drop, PfReader& pfs, Tools& tools) {
 }  // namespace
 
 void recordLease(const Lease& lease, Tools& tools) {
-  const bool isNew = isNewUse(lease, tools);
+  auto use = tools.database.deviceUse(lease.device);
+  // A device that another lease of the domain had, under another name, stays the domain's.
+  const bool isNew = !use || use->domain != lease.domain;
+  // The guest gets it: the reset after its last run is not one after this run.
+  if (!isNew && use->reset && lease.state != LeaseState::reserved) {
+    use->reset.reset();
+    tools.database.recordUse(*use);
+  }
   tools.database.recordLease(lease);
   if (isNew) {
     const UseBegin begin{tools.kernel.bootId(), tools.kernel.uncorrectedErrors(lease.device)};

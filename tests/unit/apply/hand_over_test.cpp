@@ -45,6 +45,16 @@ TEST_F(HandOverTest, ResetIsRecorded) {
   EXPECT_THAT(database().quarantined(), IsEmpty());
 }
 
+// The reset after an earlier run says nothing about what the last one left in the device.
+TEST_F(HandOverTest, StartEndsTheValidityOfAnEarlierReset) {
+  host.execute(releasePlan());
+  ASSERT_TRUE(database().deviceUse(device)->reset);
+  host.execute(host.preparePlan());
+  EXPECT_FALSE(database().deviceUse(device)->reset);
+  host.execute(releasePlan());
+  EXPECT_TRUE(database().deviceUse(device)->reset);
+}
+
 TEST_F(HandOverTest, FailedResetPutsTheDeviceIntoQuarantine) {
   host.kernel.brokenResets = {device};
   EXPECT_THROW(host.execute(releasePlan()), Error);
