@@ -177,15 +177,18 @@ std::string describeValue(const CLI::App& command, const std::vector<std::string
   const std::string type = readableType(option->get_type_name());
   const std::string values = printable(join(option->results(), " "));
   const int most = option->get_items_expected_max();
-  if (most == 0) {
+  // A flag for which `=VALUE` is optional has no other property that tells it from one without.
+  const bool oneValue = option->get_multi_option_policy() == CLI::MultiOptionPolicy::Throw;
+  if (most == 0 && !oneValue) {
     return name + " takes no value";
   }
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) == nullptr) {
     return name + ": invalid value " + values + ", expected " + type;
   }
-  return text.ends_with(" missing") ? name + " needs a value: " + type
-                                    : name + " takes " + countOfValues(most) + ", not " +
-                                          std::to_string(option->count()) + ": " + values;
+  return text.ends_with(" missing")
+             ? name + " needs a value: " + type
+             : name + " takes " + countOfValues(std::max(most, 1)) + ", not " +
+                   std::to_string(option->count()) + ": " + values;
 }
 
 // CLI11 does not say which command left the word over: one before the name of the selected command

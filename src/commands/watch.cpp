@@ -90,8 +90,10 @@ bool waitForInterval(std::chrono::seconds interval) {
 }  // namespace
 
 void addWatch(CLI::App& command, std::string& watch) {
-  command.add_flag("--watch{" + std::string(defaultSeconds) + "}", watch,
-                   "Show it again and again until Ctrl-C, every 2 seconds or --watch=SECONDS");
+  command
+      .add_flag("--watch{" + std::string(defaultSeconds) + "}", watch,
+                "Show it again and again until Ctrl-C, every 2 seconds or --watch=SECONDS")
+      ->multi_option_policy(CLI::MultiOptionPolicy::Throw);
 }
 
 std::string clipped(const std::string& text, std::size_t rows) {
