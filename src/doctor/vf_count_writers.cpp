@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -209,13 +210,15 @@ std::vector<VfCountWriter> vfSetters(BootLanguage language, std::string_view tex
   std::vector<VfCountWriter> found;
   eachCommand(
       language, text, [&](const LogicalLine& line, std::string_view command, std::size_t offset) {
+        std::optional<std::size_t> last;  // one command may set several VFs
         for (const std::size_t at : placesOf(command, "vf")) {
           const auto end = std::min(command.find_first_of(shellSeparators, at), command.size());
           const auto before = command.find_last_of(shellSeparators, at);
           const auto begin = before == std::string_view::npos ? 0 : before + 1;
           const auto simple = command.substr(begin, end - begin);
-          if (programBefore(command.substr(0, at)) == "ip" && !placesOf(simple, "link").empty() &&
-              !placesOf(simple, "set").empty()) {
+          if (last != begin && programBefore(command.substr(0, at)) == "ip" &&
+              !placesOf(simple, "link").empty() && !placesOf(simple, "set").empty()) {
+            last = begin;
             found.push_back({line.lineOf(offset + at), std::string(trim(simple))});
           }
         }

@@ -53,12 +53,13 @@ class QuarantineTest : public testing::Test {
     input.inventory = inventory();
     return planAttach(input);
   }
-  void expectRefusal(const std::vector<Objection>& objections, const PciAddress& device) {
+  void expectRefusal(const std::vector<Objection>& objections, const PciAddress& device,
+                     const std::string& name = "") {
     ASSERT_THAT(objections, SizeIs(1));
     EXPECT_EQ(objections[0].code, ExitCode::refused);
-    EXPECT_THAT(objections[0].message,
-                AllOf(HasSubstr(toString(device)), HasSubstr("quarantine since 2026-11-28T12:00"),
-                      HasSubstr("its reset failed: EIO")));
+    EXPECT_THAT(objections[0].message, AllOf(HasSubstr(name.empty() ? toString(device) : name),
+                                             HasSubstr("quarantine since 2026-11-28T12:00"),
+                                             HasSubstr("its reset failed: EIO")));
     EXPECT_THAT(objections[0].remedy,
                 HasSubstr("`vfpass quarantine release " + toString(device) + "`"));
   }
@@ -114,7 +115,7 @@ TEST_F(QuarantineTest, StartIsRefusedAndDetachIsPossible) {
   ASSERT_THAT(leases, SizeIs(2));
   quarantine(leases[0].device);
   const auto prepare = planPrepare(domain, "train0", leases, leases, inventory(), "boot");
-  expectRefusal(prepare.objections, leases[0].device);
+  expectRefusal(prepare.objections, leases[0].device, "VF 0 of PF 0000:01:00.0");
   EXPECT_THAT(prepare.plan.steps, IsEmpty());
   const auto restored = planRestore(leases, leases, inventory(), {});
   EXPECT_TRUE(std::ranges::any_of(restored.steps, [](const Step& step) {
