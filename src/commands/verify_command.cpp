@@ -55,6 +55,16 @@ struct VerifyOptions {
   std::optional<std::uint64_t> sizeIterations;
 };
 
+// CLI11 shortens a text that is no size, which the error message would then quote.
+std::string sizeValue(std::string& text) {
+  std::string size = text;
+  std::string fault = CLI::AsSizeValue(false)(size);
+  if (fault.empty()) {
+    text = size;
+  }
+  return fault;
+}
+
 std::optional<double> shareOf(const std::string& text) {
   if (text.empty()) {
     return std::nullopt;
@@ -373,7 +383,7 @@ void addDeveloperOptions(CLI::App& command, VerifyOptions& options) {
       ->type_name("SECONDS")
       ->check(CLI::Range(1, 600));
   command.add_option("--bytes", options.messageBytes, "Message size, such as 64K")
-      ->transform(CLI::AsSizeValue(false));
+      ->transform(CLI::Validator(sizeValue, "SIZE"));
   command
       .add_option_function<std::uint64_t>(
           "--iterations",
