@@ -55,8 +55,11 @@ std::vector<Objection> checkQuarantine(const std::vector<Lease>& leases,
                                        const std::vector<QuarantinedDevice>& quarantined) {
   std::vector<Objection> objections;
   for (const Lease& lease : leases) {
-    append(checkQuarantine(lease.entry + ": " + describeDevice(lease), lease.device, quarantined),
-           objections);
+    const std::string name = lease.entry + ": " + describeDevice(lease);
+    append(checkQuarantine(name, lease.device, quarantined), objections);
+    if (lease.pf != lease.device) {
+      append(checkQuarantine(name + ": its PF", lease.pf, quarantined), objections);
+    }
   }
   return objections;
 }

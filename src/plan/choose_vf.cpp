@@ -239,6 +239,12 @@ std::optional<unsigned> chooseNamed(const AttachInput& input, const MappedVf& en
 std::optional<unsigned> chooseVf(const AttachInput& input, const MappedVf& entry,
                                  const PhysicalFunction& pf, const std::set<unsigned>& taken,
                                  std::vector<Objection>& objections) {
+  auto quarantined = checkQuarantine(toString(entry.place) + ": PF " + toString(pf.address),
+                                     pf.address, input.inventory.quarantined);
+  if (!quarantined.empty()) {
+    append(std::move(quarantined), objections);
+    return std::nullopt;
+  }
   if (entry.index) {
     return chooseNamed(input, entry, pf, taken, objections);
   }

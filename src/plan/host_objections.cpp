@@ -161,8 +161,12 @@ void checkLeasedIndexes(const HostInput& input, unsigned count,
   }
 }
 
-// A new VF at its address would have another state than the one that somebody has to look at.
+// A new VF at its address would have another state than the one that somebody has to look at, and
+// no guest gets the VFs of a PF in quarantine.
 void checkQuarantinedVfs(const HostInput& input, std::vector<Objection>& objections) {
+  append(checkQuarantine(nameOf(input.pf) + ": cannot create its VFs: it", input.pf.address,
+                         input.quarantined),
+         objections);
   for (const VirtualFunction& vf : input.pf.vfs) {
     append(checkQuarantine(nameOf(input.pf) + ": cannot create its VFs again: " + vfName(vf),
                            vf.address, input.quarantined),

@@ -194,7 +194,11 @@ std::optional<LeftOut> leftOutByDevice(const ImportInput& input, const HandMadeD
     return leaveOut(device, LeftOutReason::missing, "this host has no such function",
                     "remove it with `virsh edit`, or check the card with `lspci`");
   }
-  const auto quarantined = checkQuarantine("it", device.host.value(), input.inventory.quarantined);
+  auto quarantined = checkQuarantine("it", device.host.value(), input.inventory.quarantined);
+  if (function->physicalFunction) {
+    append(checkQuarantine("its PF", *function->physicalFunction, input.inventory.quarantined),
+           quarantined);
+  }
   if (!quarantined.empty()) {
     return leaveOut(device, LeftOutReason::quarantine, quarantined.front().message,
                     quarantined.front().remedy);

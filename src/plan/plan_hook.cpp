@@ -137,12 +137,12 @@ PrepareDecision planPrepare(const Uuid& domain, const std::string& domainName,
   if (!decision.objections.empty()) {
     return decision;
   }
-  append(checkQuarantine(ownLeases(metadata, known), inventory.quarantined), decision.objections);
   // The leases by PF, because a PF's VFs are created and configured together.
   std::map<PciAddress, std::vector<Lease>> byPf;
   std::vector<Lease> functions;
   const auto own = ownLeases(metadata, known);
   const auto companions = devicesOf(own);
+  append(checkQuarantine(own, inventory.quarantined), decision.objections);
   for (const auto& lease : own) {
     // The database prevents two leases of one VF, but treats a whole PF and one of its VFs as two
     // devices.

@@ -33,11 +33,15 @@ std::string faultOf(const Device& pf) {
   return pf.netdevs.empty() && linkTypeOf(pf) == LinkLayer::ethernet ? "has no netdev" : "";
 }
 
+bool isLeased(const Device& function, const std::vector<Lease>& leases) {
+  return std::ranges::find(leases, function.address, &Lease::device) != leases.end();
+}
+
 FreeVfs freeVfs(const Topology& topology, const std::vector<Lease>& leases) {
   FreeVfs free;
   for (const std::size_t pf : rdmaPfs(topology)) {
     const Device& function = topology.functions[pf];
-    if (!faultOf(function).empty()) {
+    if (!faultOf(function).empty() || isLeased(function, leases)) {
       continue;
     }
     const auto taken =
@@ -47,10 +51,6 @@ FreeVfs freeVfs(const Topology& topology, const std::vector<Lease>& leases) {
     }
   }
   return free;
-}
-
-bool isLeased(const Device& function, const std::vector<Lease>& leases) {
-  return std::ranges::find(leases, function.address, &Lease::device) != leases.end();
 }
 
 // Nobody can have an unfit device, as if it were leased.

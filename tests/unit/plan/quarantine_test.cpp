@@ -83,6 +83,13 @@ TEST_F(QuarantineTest, AttachRefusesFunction) {
   expectRefusal(decide().objections, gpu);
 }
 
+TEST_F(QuarantineTest, AttachRefusesVfOfPf) {
+  quarantine(pf().address);
+  expectRefusal(decide().objections, pf().address);
+  input.mapping.vfs[0].index = 2;
+  expectRefusal(decide().objections, pf().address);
+}
+
 TEST_F(QuarantineTest, AutomaticIndexTakesAnotherVf) {
   quarantine(vf(0));
   const auto decision = decide();
@@ -123,6 +130,13 @@ TEST_F(QuarantineTest, StartIsRefusedAndDetachIsPossible) {
   }));
 }
 
+TEST_F(QuarantineTest, StartIsRefusedForThePfOfItsVf) {
+  const auto leases = decide().leases;
+  quarantine(pf().address);
+  expectRefusal(planPrepare(domain, "train0", leases, leases, inventory(), "boot").objections,
+                pf().address);
+}
+
 TEST_F(QuarantineTest, HostApplyKeepsTheVfsOfThePf) {
   HostInput host;
   host.pf = pf();
@@ -138,6 +152,10 @@ TEST_F(QuarantineTest, HostApplyKeepsTheVfsOfThePf) {
   expectRefusal(planHost(host).objections, vf(1));
   host.policy.vfCount = 4;
   EXPECT_THAT(planHost(host).objections, IsEmpty());
+  host.policy.vfCount = 6;
+  quarantine(pf().address);
+  host.quarantined = {quarantined.back()};
+  expectRefusal(planHost(host).objections, pf().address);
 }
 
 }  // namespace

@@ -69,6 +69,14 @@ TEST(Propose, SkipsGpusInQuarantine) {
   EXPECT_THAT(proposal.gpus, ElementsAre(machine.gpu2, machine.gpu3)) << "one node has both";
 }
 
+TEST(Propose, SkipsVfsOfPfInQuarantine) {
+  const TwoNodeMachine machine;
+  const PciAddress unfit = machine.topology.functions[machine.nic0].address;
+  for (const std::size_t pf : pfsOf(propose(machine.topology, {}, {1, 1, false, {unfit}}))) {
+    EXPECT_NE(pf, machine.nic0);
+  }
+}
+
 TEST(Propose, SkipsPfWithoutFreeVfs) {
   TwoNodeMachine machine;
   machine.topology.functions[machine.nic0].totalVfs = 1;

@@ -39,7 +39,8 @@ Objection objectToMissingIommu();
 std::vector<Objection> checkQuarantine(const std::string& name, const PciAddress& device,
                                        const std::vector<QuarantinedDevice>& quarantined);
 
-/// The same for the devices of leases, by the names of their entries.
+/// The same for the devices of leases, by the names of their entries. A PF in quarantine keeps its
+/// VFs from guests, too.
 std::vector<Objection> checkQuarantine(const std::vector<Lease>& leases,
                                        const std::vector<QuarantinedDevice>& quarantined);
 
