@@ -88,28 +88,38 @@ std::vector<std::string> errorsSince(const std::optional<DeviceUse>& use, Tools&
                                                 " uncorrectable errors of it"};
 }
 
-/// Reads each PF once, for the VFs of all leases that end together.
+/// Reads each PF once, for the VFs of all leases that end together: one that does not answer costs
+/// the whole time that a read may take.
 class PfReader {
  public:
   explicit PfReader(Tools& tools) : tools_(tools) {}
 
   /// Null if it cannot be read; `problem` is then the reason.
   const PhysicalFunction* read(const PciAddress& address, std::string& problem) {
-    const auto found = pfs_.find(address);
-    if (found != pfs_.end()) {
-      return &found->second;
-    }
+    const auto [found, isNew] = pfs_.try_emplace(address);
+    Answer& answer = found->second;
     try {
-      return &pfs_.emplace(address, tools_.kernel.readPf(address)).first->second;
+      if (isNew) {
+        answer.pf = tools_.kernel.readPf(address);
+      }
     } catch (const Error& error) {
-      problem = error.what();
-      return nullptr;
+      answer.problem = error.what();
     }
+    if (answer.pf) {
+      return &*answer.pf;
+    }
+    problem = answer.problem;
+    return nullptr;
   }
 
  private:
+  struct Answer {
+    std::optional<PhysicalFunction> pf;
+    std::string problem;
+  };
+
   Tools& tools_;
-  std::map<PciAddress, PhysicalFunction> pfs_;
+  std::map<PciAddress, Answer> pfs_;
 };
 
 void addSettings(const DropLease& drop, PfReader& pfs, HandOverRecord& record) {
@@ -185,13 +195,16 @@ void dropLeases(const std::vector<DropLease>& drops, Tools& tools) {
   for (const DropLease& drop : drops) {
     if (drop.handedOver) {
       ended.push_back(endOf(drop, pfs, tools));
-    } else {
-      tools.database.dropLease(drop.domain, drop.entry, drop.generation);
     }
   }
-  if (!ended.empty()) {
+  tools.database.together([&] {
+    for (const DropLease& drop : drops) {
+      if (!drop.handedOver) {
+        tools.database.dropLease(drop.domain, drop.entry, drop.generation);
+      }
+    }
     tools.database.endLeases(ended);
-  }
+  });
 }
 
 void resetDevices(const std::vector<ResetFunction>& resets, Tools& tools) {

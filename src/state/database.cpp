@@ -239,6 +239,9 @@ void Database::raiseGeneration(std::uint64_t seen) {
 }
 
 void Database::together(const std::function<void()>& changes) {
+  if (implementation_->inOneTransaction) {
+    return changes();
+  }
   implementation_->update([&](SQLite::Database&) {
     implementation_->inOneTransaction = true;
     const auto ended = std::unique_ptr<bool, void (*)(bool*)>(&implementation_->inOneTransaction,

@@ -120,6 +120,7 @@ std::optional<Device> FakeKernel::readFunction(const PciAddress& address) {
 
 PhysicalFunction FakeKernel::readPf(const PciAddress& pf) {
   if (unreadable) {
+    ++failedReads;
     throw Error(toString(pf) + ": cannot start a process");
   }
   return at(pf);

@@ -41,6 +41,7 @@ class FakeKernel final : public Kernel {
   std::vector<RdmaLink> rdmaLinks;
   std::map<std::uint32_t, std::vector<std::string>> usersOfRdma;  ///< by number
   bool unreadable = false;        ///< reading a PF fails, as if no process could be started
+  int failedReads = 0;            ///< because of that
   bool losesReplyOfLink = false;  ///< the next SoftRoCE link is created without an answer
   std::map<std::string, std::string> softRoceFaults;  ///< by netdev
   /// In addition to the holders derived from VFs and functions.

@@ -10,6 +10,7 @@
 namespace vfpass::apply {
 namespace {
 
+using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
@@ -25,6 +26,10 @@ class HandOverTest : public testing::Test {
   Plan releasePlan() {
     return plan::planRelease(host.uuid, "train0", host.leases(), host.kernel.inventory(),
                              host.kernel.bootId());
+  }
+  static DropLease dropOf(const Lease& lease) {
+    return {lease.domain, lease.entry, lease.generation, lease.pf,
+            HandedOver{lease.domainName, lease.device, vfOf(lease).index, false}};
   }
   [[nodiscard]] state::Database database() const {
     return {host.folder / "state", state::Database::Open::createIfMissing,
@@ -115,6 +120,37 @@ TEST_F(HandOverTest, EndOfALeaseIsRecordedAndSealed) {
     EXPECT_FALSE(domain::isSealedRecord(text + " ", seal, host.key));
   }
   EXPECT_THAT(database().quarantined(), IsEmpty());
+}
+
+TEST_F(HandOverTest, PfThatCannotBeReadIsAskedOnceForAllItsLeases) {
+  host.execute(releasePlan());
+  Plan plan{PlanKind::detach, host.uuid, "train0", {}, {}};
+  for (const Lease& lease : host.leases()) {
+    plan.steps.push_back({dropOf(lease), {}, ""});
+  }
+  host.kernel.unreadable = true;
+  host.execute(plan);
+  EXPECT_EQ(host.kernel.failedReads, 1);
+  ASSERT_THAT(database().handOvers(), SizeIs(2));
+  for (const auto& stored : database().handOvers()) {
+    EXPECT_THAT(stored.record.unobserved, Contains(HasSubstr("cannot start a process")));
+  }
+}
+
+// One lease keeps its device with the domain and has no record.
+TEST_F(HandOverTest, LeasesEndTogetherOrNotAtAll) {
+  host.execute(releasePlan());
+  SQLite::Database((host.folder / "state" / "vfpass.db").string(), SQLite::OPEN_READWRITE)
+      .exec(
+          "CREATE TRIGGER broken BEFORE UPDATE ON ended_leases BEGIN SELECT RAISE(ABORT, "
+          "'broken'); END");
+  Plan plan{PlanKind::detach, host.uuid, "train0", {}, {}};
+  for (const Lease& lease : host.leases()) {
+    plan.steps.push_back({dropOf(lease), {}, ""});
+  }
+  std::get<DropLease>(plan.steps[0].action).handedOver.reset();
+  EXPECT_THROW(host.execute(plan), Error);
+  EXPECT_THAT(host.leases(), SizeIs(2));
 }
 
 // The Host's leases begin without counters, so the errors of this one do not.

@@ -143,6 +143,16 @@ TEST_F(DatabaseTest, ChangesTogetherAreCommittedTogether) {
   EXPECT_EQ(readOnly().leases().size(), 1U);
 }
 
+TEST_F(DatabaseTest, ChangesTogetherWithinOthersAreCommittedWithThem) {
+  Database database = open();
+  database.together([&] {
+    database.together([&] { database.recordLease(sampleLease(1, "rail0", 1)); });
+    database.recordLease(sampleLease(1, "rail1", 2));
+    EXPECT_TRUE(readOnly().leases().empty());
+  });
+  EXPECT_EQ(readOnly().leases().size(), 2U);
+}
+
 TEST_F(DatabaseTest, ChangesTogetherAreRolledBackTogether) {
   Database database = open();
   EXPECT_THROW(database.together([&] {

@@ -127,7 +127,7 @@ class Database {
   void raiseGeneration(std::uint64_t seen);
 
   /// Runs `changes`, whose changes of this database are committed together, or not at all if it
-  /// throws.
+  /// throws. Within another together(), they are part of that one.
   void together(const std::function<void()>& changes);
 
   /// Journals the whole plan before its first step runs.
