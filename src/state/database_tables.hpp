@@ -74,7 +74,8 @@ bool deleteQuarantine(SQLite::Database& database, const PciAddress& device);
 std::vector<DeviceUse> readUses(SQLite::Database& database);
 std::optional<DeviceUse> readUse(SQLite::Database& database, const PciAddress& device);
 void writeUse(SQLite::Database& database, const DeviceUse& use);
-/// Deletes the lease; unless its end has a record, writes it, and ends use of the device.
+/// Deletes the lease, writes the record of its end and ends the use of its device. A lease that has
+/// ended before stays as it is.
 void endLease(SQLite::Database& database, const EndedLease& ended);
 /// Newest first.
 std::vector<StoredHandOver> readHandOvers(SQLite::Database& database);

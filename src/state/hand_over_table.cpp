@@ -96,11 +96,11 @@ void writeUse(SQLite::Database& database, const DeviceUse& use) {
 }
 
 // A recovery ends leases again whose end was not journaled any more. What it sees then is not what
-// the device was like at their end: its use has ended, too.
+// the device was like at their end: its use has ended, too, and another lease may have it.
 void endLease(SQLite::Database& database, const EndedLease& ended) {
   const HandOverRecord& record = ended.record;
-  deleteLease(database, record.domain, record.entry, record.generation);
-  if (!writeRecord(database, ended)) {
+  if (!deleteLease(database, record.domain, record.entry, record.generation) ||
+      !writeRecord(database, ended)) {
     return;
   }
   deleteUse(database, record.device);

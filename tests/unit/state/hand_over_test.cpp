@@ -87,6 +87,20 @@ TEST_F(HandOverTest, SecondEndOfALeaseKeepsTheFirstRecord) {
   EXPECT_TRUE(database.quarantined().empty());
 }
 
+// The recovery of an old operation: the device has another lease by now.
+TEST_F(HandOverTest, EndOfALeaseThatHasEndedLeavesTheUseOfItsDevice) {
+  const Lease old = leased(1);
+  database.dropLease(old.domain, old.entry, old.generation);
+  const Lease now = leased(1, "rail7");
+  HandOverRecord late = recordOf(old);
+  late.quarantine = "AER has counted an error";
+  database.endLeases({{late, "seal"}});
+  EXPECT_TRUE(database.deviceUse(now.device));
+  EXPECT_TRUE(database.handOvers().empty());
+  EXPECT_TRUE(database.quarantined().empty());
+  EXPECT_EQ(database.leases(), std::vector<Lease>{now});
+}
+
 TEST_F(HandOverTest, EachLeaseOfAnEntryHasItsRecord) {
   const Lease first = leased(1);
   database.endLeases({{recordOf(first), ""}});

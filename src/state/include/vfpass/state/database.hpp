@@ -100,8 +100,8 @@ class Database {
   /// Forgets which leases have ended, except those of `domains` and the newest `kept` of others.
   void forgetEnded(const std::set<Uuid>& domains, std::size_t kept);
   /// dropLease() of each, with its record; the use of its device ends, and the device goes into
-  /// quarantine if the record says so. All of that or nothing. A lease whose end is recorded keeps
-  /// that record.
+  /// quarantine if the record says so. All of that or nothing. A lease that has ended before
+  /// gets no other record.
   void endLeases(const std::vector<EndedLease>& leases);
   /// The records of ended leases, newest first.
   [[nodiscard]] std::vector<StoredHandOver> handOvers() const;
