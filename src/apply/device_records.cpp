@@ -66,6 +66,18 @@ void recordResets(const std::vector<ResetFunction>& resets,
   });
 }
 
+// The failure of a reset, for whoever reads it: nobody gets the device by trying again.
+std::exception_ptr inQuarantine(const std::exception_ptr& failure) {
+  const std::string addition = " (the device is in quarantine now)";
+  try {
+    std::rethrow_exception(failure);
+  } catch (const TimeoutError& error) {
+    return std::make_exception_ptr(TimeoutError(error.what() + addition, error.remedy()));
+  } catch (const Error& error) {
+    return std::make_exception_ptr(Error(error.what() + addition, error.remedy()));
+  }
+}
+
 // The errors of a device that the domain has caused or met.
 std::vector<std::string> errorsSince(const std::optional<DeviceUse>& use, Tools& tools,
                                      const PciAddress& device,
@@ -209,13 +221,16 @@ void dropLeases(const std::vector<DropLease>& drops, Tools& tools) {
 
 void resetDevices(const std::vector<ResetFunction>& resets, Tools& tools) {
   const auto outcomes = tools.kernel.resetFunctions(resets);
-  std::vector<std::exception_ptr> failures;
-  std::ranges::transform(outcomes, std::back_inserter(failures), &ResetOutcome::failure);
-  const bool allReset = std::ranges::all_of(failures, [](const auto& each) { return !each; });
   const auto unrecorded = caught([&] { recordResets(resets, outcomes, tools); });
+  std::vector<std::exception_ptr> failures;
+  for (const ResetOutcome& outcome : outcomes) {
+    if (outcome.failure) {
+      failures.push_back(unrecorded ? outcome.failure : inQuarantine(outcome.failure));
+    }
+  }
   // A reset that failed is what the caller must know, even if it cannot be recorded: after a
   // TimeoutError nothing may touch the device.
-  if (unrecorded && allReset) {
+  if (unrecorded && failures.empty()) {
     std::rethrow_exception(unrecorded);
   }
   failures.push_back(unrecorded);

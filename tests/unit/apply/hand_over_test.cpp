@@ -10,9 +10,11 @@
 namespace vfpass::apply {
 namespace {
 
+using testing::AllOf;
 using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing::SizeIs;
 
 // A domain with two VFs that has just stopped: they are to be reset.
@@ -62,12 +64,23 @@ TEST_F(HandOverTest, StartEndsTheValidityOfAnEarlierReset) {
 
 TEST_F(HandOverTest, FailedResetPutsTheDeviceIntoQuarantine) {
   host.kernel.brokenResets = {device};
-  EXPECT_THROW(host.execute(releasePlan()), Error);
+  try {
+    host.execute(releasePlan());
+    ADD_FAILURE() << "the reset did not fail";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("EIO) (the device is in quarantine now)"));
+  }
   const auto found = database().quarantined();
   ASSERT_THAT(found, SizeIs(1)) << "the other VF was reset";
   EXPECT_EQ(found[0].device, device);
   EXPECT_THAT(found[0].reason, HasSubstr("its reset failed: " + toString(device)));
   EXPECT_THAT(database().deviceUse(device)->reset->failure, HasSubstr("EIO"));
+}
+
+TEST_F(HandOverTest, TimeoutOfAResetStaysOne) {
+  host.kernel.hangingResets = {device};
+  EXPECT_THROW(host.execute(releasePlan()), TimeoutError);
+  EXPECT_THAT(database().quarantined(), SizeIs(1));
 }
 
 TEST_F(HandOverTest, QuarantineOutlivesARecoveryThatResetsTheDevice) {
@@ -91,7 +104,7 @@ TEST_F(HandOverTest, FailedRecordLeavesTheFailureOfTheReset) {
     ADD_FAILURE() << "the reset did not fail";
   } catch (const TimeoutError& error) {
     EXPECT_THAT(error.what(), HasSubstr("did not return"));
-    EXPECT_THAT(error.what(), HasSubstr("broken"));
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("broken"), Not(HasSubstr("in quarantine"))));
   }
   EXPECT_THAT(database().openOperations(), SizeIs(1));
 }
