@@ -173,6 +173,7 @@ state::Database& Session::database() {
     // Damage can be anywhere; opening reads only the first page.
     static_cast<void>(database->leases());
     static_cast<void>(database->openOperations());
+    static_cast<void>(database->quarantined());
     return database;
   };
   if (!database_) {
@@ -181,7 +182,8 @@ state::Database& Session::database() {
     } catch (const state::CorruptDatabase& error) {
       warn(std::string(error.what()) + "; moved to " +
            state::setAsideCorruptDatabase(options_.stateDirectory).string() +
-           ", rebuilding the leases from the domains");
+           ", rebuilding the leases from the domains; devices that were in quarantine are not any "
+           "more");
       database_ = open();
     }
   }
