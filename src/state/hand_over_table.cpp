@@ -83,8 +83,14 @@ std::optional<DeviceUse> readUse(SQLite::Database& database, const PciAddress& d
   }
   SQLite::Statement query(database, "SELECT device_use FROM device_uses WHERE device = ?");
   query.bind(1, toString(device));
-  return query.executeStep() ? std::optional(deviceUseFromJson(query.getColumn(0).getString()))
-                             : std::nullopt;
+  if (!query.executeStep()) {
+    return std::nullopt;
+  }
+  try {
+    return deviceUseFromJson(query.getColumn(0).getString());
+  } catch (const CorruptDatabase&) {
+    return std::nullopt;
+  }
 }
 
 void writeUse(SQLite::Database& database, const DeviceUse& use) {

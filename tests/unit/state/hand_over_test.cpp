@@ -124,6 +124,15 @@ TEST_F(HandOverTest, DeviceStaysInQuarantineForTheFirstReasonUntilItIsReleased) 
   EXPECT_TRUE(database.quarantined().empty());
 }
 
+TEST_F(HandOverTest, DamagedUseIsNoneAndIsReplaced) {
+  const Lease lease = leased(1);
+  SQLite::Database(state / "vfpass.db", SQLite::OPEN_READWRITE)
+      .exec("UPDATE device_uses SET device_use = '{'");
+  EXPECT_FALSE(database.deviceUse(lease.device));
+  database.recordUse({lease.device, lease.domain, UseBegin{"boot", 4}, std::nullopt});
+  EXPECT_TRUE(database.deviceUse(lease.device));
+}
+
 TEST_F(HandOverTest, OldestRecordsOfAnEntryAreForgotten) {
   Lease last;
   for (int count = 0; count < 103; ++count) {
