@@ -182,6 +182,32 @@ TEST_F(HandOverTest, ErrorsSinceTheLeaseBeganPutTheDeviceIntoQuarantine) {
   EXPECT_THAT(state.quarantined()[0].reason, HasSubstr("2 uncorrectable errors"));
 }
 
+// Removed and found again, a device counts from 0.
+TEST_F(HandOverTest, SmallerCounterIsCountedFromZero) {
+  Host other;
+  const PciAddress first = other.kernel.inventory().pfs[0].vfs[0].address;
+  const PciAddress second = other.kernel.inventory().pfs[0].vfs[1].address;
+  other.kernel.errors = {{first, 7}, {second, 7}};
+  other.attach();
+  other.kernel.errors = {{first, 2}, {second, 0}};
+  other.execute(other.detachPlan());
+  const state::Database state{other.folder / "state", state::Database::Open::readOnly,
+                              std::chrono::milliseconds(1000)};
+  ASSERT_THAT(state.quarantined(), SizeIs(1));
+  EXPECT_EQ(state.quarantined()[0].device, first);
+  EXPECT_THAT(state.quarantined()[0].reason, HasSubstr(" 2 uncorrectable errors"));
+}
+
+TEST_F(HandOverTest, MissingCountersAreNamedAndNoErrors) {
+  host.execute(releasePlan());
+  host.execute(host.detachPlan());
+  for (const auto& stored : database().handOvers()) {
+    EXPECT_THAT(stored.record.errors, IsEmpty());
+    EXPECT_THAT(stored.record.unobserved, Contains(HasSubstr("no AER counters")));
+  }
+  EXPECT_THAT(database().quarantined(), IsEmpty());
+}
+
 // Killed after the reset and before its record: recovery resets again.
 TEST_F(HandOverTest, KilledResetIsRepeated) {
   host.kernel.effects = 0;
