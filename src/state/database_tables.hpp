@@ -29,7 +29,7 @@ std::optional<Lease> readLease(SQLite::Database& database, const Uuid& domain,
 /// Throws ExitCode::refused if another lease holds the VF.
 void writeLease(SQLite::Database& database, const Lease& lease);
 /// Deletes the tombstones of other domains than these, beyond the `kept` newest generations, and of
-/// these domains the oldest ones of entries that have very many.
+/// these domains all but the newest of each entry and those with its newest records.
 void deleteTombstones(SQLite::Database& database, const std::set<Uuid>& domains, std::size_t kept);
 /// Also records that this generation of the entry has ended.
 bool deleteLease(SQLite::Database& database, const Uuid& domain, const std::string& entry,

@@ -17,8 +17,23 @@
 namespace vfpass::state {
 namespace {
 
-/// Records of one entry of an existing domain. The newest generation is always among them.
+/// Records of one entry of an existing domain. Its newest generation stays in any case.
 constexpr std::size_t recordsOfEntry = 100;
+
+/// The ended leases of one entry that are kept.
+struct KeptOfEntry {
+  std::size_t leases = 0;
+  std::size_t records = 0;
+
+  /// For each lease, newest first. Those without a record, such as attaches that were rolled back,
+  /// must not displace records.
+  bool keeps(bool hasRecord) {
+    const bool kept = leases == 0 || (hasRecord && records < recordsOfEntry);
+    leases += kept ? 1 : 0;
+    records += kept && hasRecord ? 1 : 0;
+    return kept;
+  }
+};
 
 /// SQLite integers are signed: a greater generation (from edited metadata) would read back negative
 /// and count as older than all others.
@@ -135,16 +150,18 @@ void raiseGeneration(SQLite::Database& database, std::uint64_t generation) {
 }
 
 void deleteTombstones(SQLite::Database& database, const std::set<Uuid>& domains, std::size_t kept) {
-  SQLite::Statement query(
-      database, "SELECT domain, vf_name, generation FROM ended_leases ORDER BY generation DESC");
+  SQLite::Statement query(database,
+                          "SELECT domain, vf_name, generation, record <> '' FROM ended_leases "
+                          "ORDER BY generation DESC");
   std::vector<std::tuple<std::string, std::string, std::int64_t>> surplus;
-  std::map<std::pair<std::string, std::string>, std::size_t> ofEntry;
+  std::map<std::pair<std::string, std::string>, KeptOfEntry> ofEntry;
   for (std::size_t others = 0; query.executeStep();) {
     const std::string domain = query.getColumn(0).getString();
     const std::string entry = query.getColumn(1).getString();
     const auto uuid = parseUuid(domain);
     const bool exists = uuid && domains.contains(*uuid);
-    const bool isKept = exists ? ++ofEntry[{domain, entry}] <= recordsOfEntry : ++others <= kept;
+    const bool hasRecord = query.getColumn(3).getInt() != 0;
+    const bool isKept = exists ? ofEntry[{domain, entry}].keeps(hasRecord) : ++others <= kept;
     if (!isKept) {
       surplus.emplace_back(domain, entry, query.getColumn(2).getInt64());
     }

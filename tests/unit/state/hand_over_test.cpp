@@ -145,6 +145,20 @@ TEST_F(HandOverTest, OldestRecordsOfAnEntryAreForgotten) {
   EXPECT_NE(database.adoptionFault(last), "");
 }
 
+TEST_F(HandOverTest, LeasesWithoutARecordDisplaceNone) {
+  const Lease first = leased(1);
+  database.endLeases({{recordOf(first), ""}});
+  Lease last;
+  for (int count = 0; count < 110; ++count) {
+    last = leased(1);
+    database.dropLease(last.domain, last.entry, last.generation);
+  }
+  database.forgetEnded({last.domain}, 0);
+  ASSERT_EQ(database.handOvers().size(), 1U);
+  EXPECT_EQ(database.handOvers()[0].record.generation, first.generation);
+  EXPECT_NE(database.adoptionFault(last), "");
+}
+
 TEST_F(HandOverTest, MigrationKeepsWhichLeasesHaveEnded) {
   const Lease lease = leased(1);
   database.dropLease(lease.domain, lease.entry, lease.generation);
