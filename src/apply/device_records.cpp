@@ -149,6 +149,10 @@ void addSettings(const DropLease& drop, PfReader& pfs, HandOverRecord& record) {
     return;
   }
   const VirtualFunction& vf = pf->vfs[*device.vfIndex];
+  if (vf.address != device.device) {
+    record.unobserved.push_back("attributes: the VF with its index is at " + toString(vf.address));
+    return;
+  }
   if (!vf.settingsReadable) {
     record.unobserved.emplace_back("attributes: the driver does not report them");
     return;

@@ -150,6 +150,21 @@ TEST_F(HandOverTest, PfThatCannotBeReadIsAskedOnceForAllItsLeases) {
   }
 }
 
+// The PF has other VFs by now, at other addresses.
+TEST_F(HandOverTest, AttributesOfAnotherVfAreNotThoseOfTheLease) {
+  host.execute(releasePlan());
+  Plan plan{PlanKind::detach, host.uuid, "train0", {}, {}};
+  DropLease drop = dropOf(host.leases().at(0));
+  drop.handedOver->device = PciAddress{0, 9, 0, 1};
+  plan.steps.push_back({drop, {}, ""});
+  host.execute(plan);
+  const auto records = database().handOvers();
+  ASSERT_THAT(records, SizeIs(1));
+  EXPECT_FALSE(records[0].record.settings);
+  EXPECT_THAT(records[0].record.unobserved,
+              Contains(HasSubstr("attributes: the VF with its index is at")));
+}
+
 // One lease keeps its device with the domain and has no record.
 TEST_F(HandOverTest, LeasesEndTogetherOrNotAtAll) {
   host.execute(releasePlan());
