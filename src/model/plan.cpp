@@ -49,12 +49,22 @@ std::string namesOf(const std::vector<Lease>& leases) {
   return join(names, ", ");
 }
 
+// The elements of adopted devices are in the domain already.
+bool onlyLists(const EditDomain& action) {
+  return std::ranges::all_of(action.leases, isAdopted) && editsOf(action.leases).empty();
+}
+
 std::string describeEdit(const EditDomain& action) {
   if (!action.kept.empty()) {
     return "leave " + namesOf(action.kept) + " to the domain, without our metadata";
   }
-  return action.leases.empty() ? "remove our devices from the domain XML"
-                               : "write " + namesOf(action.leases) + " into the domain XML";
+  if (action.leases.empty()) {
+    return "remove our devices from the domain XML";
+  }
+  if (onlyLists(action)) {
+    return "list " + namesOf(action.leases) + " in the metadata of the domain XML";
+  }
+  return "write " + namesOf(action.leases) + " into the domain XML";
 }
 
 std::string describeEdit(const EditLiveMetadata& action) {

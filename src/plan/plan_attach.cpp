@@ -169,9 +169,12 @@ void addBindings(const AttachInput& input, const LeaseChanges& changes, std::vec
 void addXml(const AttachInput& input, const std::vector<Lease>& wanted, const LeaseChanges& changes,
             std::vector<Step>& steps) {
   if (input.scope.config && (changes.terms || !input.xmlCurrent)) {
-    steps.push_back({EditDomain{input.domain, persistentLeases(wanted, input.domain)},
+    const auto leases = persistentLeases(wanted, input.domain);
+    steps.push_back({EditDomain{input.domain, leases},
                      {EditDomain{input.domain, persistentLeases(asRecorded(input), input.domain)}},
-                     "the guest gets the devices at its next start"});
+                     std::ranges::all_of(leases, isAdopted)
+                         ? "at each start the hook prepares the devices listed there"
+                         : "the guest gets the devices at its next start"});
   }
 }
 

@@ -225,7 +225,7 @@ Restoration planRestore(const std::vector<Lease>& leases, const std::vector<Leas
     restoration.steps.push_back(
         {DropLease{lease.domain, lease.entry, lease.generation, lease.pf, handedOver(lease)},
          {},
-         "its device is detached"});
+         isAdopted(lease) ? "its element belongs to the domain" : "its device is detached"});
   }
   return restoration;
 }

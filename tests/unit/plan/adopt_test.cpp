@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "fake/fake_kernel.hpp"
 #include "vfpass/plan/plan_attach.hpp"
 #include "vfpass/plan/plan_detach.hpp"
@@ -132,6 +134,22 @@ TEST_F(AdoptTest, RunningGuestGetsMetadataAndALeaseOnly) {
   EXPECT_EQ(count<RecordLease>(decision.plan), 1U);
   EXPECT_EQ(count<EditDomain>(decision.plan), 1U);
   EXPECT_EQ(count<EditLiveMetadata>(decision.plan), 1U);
+}
+
+TEST_F(AdoptTest, PlanSaysThatOnlyMetadataIsWritten) {
+  const auto isEdit = [](const Step& step) {
+    return std::holds_alternative<EditDomain>(step.action);
+  };
+  auto plan = decide().plan;
+  auto edit = std::ranges::find_if(plan.steps, isEdit);
+  ASSERT_NE(edit, plan.steps.end());
+  EXPECT_EQ(describe(edit->action), "list rail0 in the metadata of the domain XML");
+  EXPECT_EQ(edit->reason, "at each start the hook prepares the devices listed there");
+  auto& leases = std::get<EditDomain>(edit->action).leases;
+  leases.push_back(leases.front());
+  leases.back().entry = "rail1";
+  leases.back().adoptedElement.clear();
+  EXPECT_EQ(describe(edit->action), "write rail0, rail1 into the domain XML");
 }
 
 TEST_F(AdoptTest, RunningGuestsSettingsAreNotChanged) {
@@ -343,6 +361,12 @@ TEST_F(LeaveTest, RunningGuestKeepsWhatWasTakenOver) {
   EXPECT_EQ(count<EditLiveMetadata>(plan), 1U);
   EXPECT_EQ(count<EditDomain>(plan), 1U);
   EXPECT_EQ(count<DropLease>(plan), 1U);
+}
+
+TEST_F(LeaveTest, StoppedGuestKeepsItsElement) {
+  const Plan plan = planDetach(detachInput());
+  ASSERT_EQ(count<DropLease>(plan), 1U);
+  EXPECT_EQ(plan.steps.back().reason, "its element belongs to the domain");
 }
 
 // Its element stays in the domain, which could not start any more.
