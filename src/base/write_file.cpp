@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <functional>
+#include <optional>
 #include <system_error>
 
 #include "vfpass/base/file_descriptor.hpp"
@@ -112,12 +113,13 @@ bool isInDevOrProc(const std::filesystem::path& file) {
 }
 
 // A rename would replace a device or pipe for everybody: /dev/null, /dev/stdout, `>(command)`. The
-// link of another user could lead to any device: it is replaced like a file.
-bool isStream(const std::filesystem::path& file) {
+// link of another user could lead to any device: it is replaced like a file. Returns the device or
+// pipe; nullopt: there is none.
+std::optional<struct stat> findStream(const std::filesystem::path& file) {
   struct stat entry = {};
   struct stat target = {};
   if (::lstat(file.c_str(), &entry) != 0 || ::stat(file.c_str(), &target) != 0) {
-    return false;
+    return std::nullopt;
   }
   const bool link = S_ISLNK(entry.st_mode);
   if (link && S_ISREG(target.st_mode) && isInDevOrProc(file)) {
@@ -125,17 +127,27 @@ bool isStream(const std::filesystem::path& file) {
                 "specify that file by its own name");
   }
   if (S_ISREG(target.st_mode) || (link && entry.st_uid != 0 && entry.st_uid != ::geteuid())) {
-    return false;
+    return std::nullopt;
   }
   if (!S_ISCHR(target.st_mode) && !S_ISFIFO(target.st_mode)) {
     throwUnwritten(file, S_ISDIR(target.st_mode) ? EISDIR : ENOTSUP, outputRemedy);
   }
-  return true;
+  return target;
 }
 
-void writeInto(const std::filesystem::path& stream, const std::string& content) {
+// The owner of a pipe in /tmp can put a link to any file in its place before it is opened.
+void writeInto(const std::filesystem::path& stream, const struct stat& judged,
+               const std::string& content) {
   const FileDescriptor target(::open(stream.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY));
-  if (!target || !writeCompletely(target.get(), content)) {
+  struct stat opened = {};
+  if (!target || ::fstat(target.get(), &opened) != 0) {
+    throwUnwritten(stream, errno, outputRemedy);
+  }
+  if (opened.st_dev != judged.st_dev || opened.st_ino != judged.st_ino) {
+    throw Error("cannot write " + printable(stream.string()) + ": it was replaced meanwhile",
+                "specify a file in a directory that nobody else can write to");
+  }
+  if (!writeCompletely(target.get(), content)) {
     throwUnwritten(stream, errno, outputRemedy);
   }
 }
@@ -168,8 +180,8 @@ void replaceDurably(const std::filesystem::path& file, const std::string& conten
 }
 
 void writeOutputFile(const std::filesystem::path& file, const std::string& content) {
-  if (isStream(file)) {
-    writeInto(file, content);
+  if (const auto stream = findStream(file)) {
+    writeInto(file, *stream, content);
     return;
   }
   writeDraft(file, content,

@@ -10,6 +10,8 @@
 #include <csignal>
 #include <fstream>
 #include <sstream>
+#include <stop_token>
+#include <thread>
 
 #include "vfpass/base/file_descriptor.hpp"
 #include "vfpass/base/scope_guard.hpp"
@@ -177,6 +179,31 @@ TEST_F(WriteFileTest, OutputGoesIntoAPipe) {
   ASSERT_EQ(::read(reader.get(), text.data(), text.size()), 4);
   EXPECT_EQ(std::string(text.data()), "page");
   EXPECT_TRUE(fs::is_fifo(pipe));
+}
+
+// Whoever can write to the directory may put a link in place of a pipe, after it was judged and
+// before it is opened.
+TEST_F(WriteFileTest, OutputWritesIntoNoFileThatReplacesThePipe) {
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  const FileDescriptor reader(::open((folder / "pipe").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  std::ofstream(folder / "precious") << "kept";
+  std::jthread replacing([&](const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      fs::create_hard_link(folder / "pipe", folder / "next");
+      fs::rename(folder / "next", folder / "page.html");
+      fs::create_symlink("precious", folder / "next");
+      fs::rename(folder / "next", folder / "page.html");
+    }
+  });
+  constexpr int attempts = 2000;
+  for (int attempt = 0; attempt < attempts; ++attempt) {
+    try {
+      writeOutputFile(folder / "page.html", "page");
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr("it was replaced meanwhile"));
+    }
+  }
+  EXPECT_EQ(read(folder / "precious"), "kept");
 }
 
 // As /dev/stdout leads to a terminal.
