@@ -123,6 +123,9 @@ class AllVms {
     for (const auto& failure : result_.failures) {
       found.push_back(failure.code());
     }
+    if (stopped_) {
+      found.push_back(ExitCode::failed);
+    }
     return found;
   }
 

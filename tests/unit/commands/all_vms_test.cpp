@@ -136,6 +136,18 @@ TEST_F(AllVmsTest, VmThatASignalHasEndedHasNoExitCode) {
   EXPECT_THAT(out_.str(), HasSubstr("train0  stopped    stopped by SIGTERM\n"));
 }
 
+TEST_F(AllVmsTest, DocumentOfARunThatASignalHasEndedIsNoSuccess) {
+  options_.json = true;
+  run_.run = [](Session& session, const std::string&) {
+    ::raise(SIGINT);
+    return session.finish("attach", ExitCode::done);
+  };
+  EXPECT_THROW(runAll(), Cancelled);
+  const auto document = nlohmann::json::parse(out_.str());
+  EXPECT_EQ(document.at("exit_code"), 1);
+  EXPECT_EQ(document.at("vms").at(0).at("exit_code"), 0);
+}
+
 TEST_F(AllVmsTest, JsonIsOneDocumentWithTheErrorOfEachVm) {
   options_.json = true;
   run_.run = [](Session& session, const std::string& vm) {
