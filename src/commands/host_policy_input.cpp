@@ -35,8 +35,7 @@ std::string withRemedy(const plan::Objection& objection) {
   return withRemedy(Error(objection.message, objection.remedy));
 }
 
-std::vector<DeviceUser> DefinedUsers::ofRemoved(const PhysicalFunction& pf,
-                                                const PfPolicy& policy) {
+RemovedVfUsers DefinedUsers::ofRemoved(const PhysicalFunction& pf, const PfPolicy& policy) {
   if (policy.vfCount.value_or(pf.vfs.size()) >= pf.vfs.size()) {
     return {};
   }
@@ -49,18 +48,20 @@ std::vector<DeviceUser> DefinedUsers::ofRemoved(const PhysicalFunction& pf,
       survey_.emplace();
     }
   }
-  return plan::definedUsers(pf, survey_->summaries, survey_->pools, session_.readLeases());
+  return {plan::definedUsers(pf, survey_->summaries, survey_->pools, session_.readLeases()),
+          survey_->unknown};
 }
 
 plan::HostInput hostInput(Session& session, const PhysicalFunction& pf, const PfPolicy& policy,
-                          std::vector<DeviceUser> users) {
+                          RemovedVfUsers users) {
   plan::HostInput input;
   input.pf = pf;
   input.settings = session.kernel().readPfSettings(pf.address);
   input.observable = isLive(session);
   input.policy = policy;
   input.leases = session.readLeases();
-  input.users = std::move(users);
+  input.users = std::move(users.known);
+  input.unknownUsers = std::move(users.unknown);
   if (!pf.vfs.empty()) {
     input.holders = session.kernel().findHolders(vfsOf(pf));
   }

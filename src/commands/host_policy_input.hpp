@@ -14,6 +14,12 @@ namespace vfpass::commands {
 /// An objection as one line, like withRemedy() of an Error.
 std::string withRemedy(const plan::Objection& objection);
 
+/// Those whose definitions name VFs of a PF, and those whose devices are unknown.
+struct RemovedVfUsers {
+  std::vector<DeviceUser> known;
+  std::vector<std::string> unknown;
+};
+
 /// Finds the domains and networks whose definitions name VFs that a policy would remove. libvirt
 /// reads its definitions only once, and only if a policy removes VFs: `host apply` runs before
 /// libvirt at boot.
@@ -23,7 +29,7 @@ class DefinedUsers {
 
   /// Warns if libvirt does not respond; then there are none. The caller must hold none of our
   /// locks.
-  std::vector<DeviceUser> ofRemoved(const PhysicalFunction& pf, const PfPolicy& policy);
+  RemovedVfUsers ofRemoved(const PhysicalFunction& pf, const PfPolicy& policy);
 
  private:
   Session& session_;
@@ -32,7 +38,7 @@ class DefinedUsers {
 
 /// The input of planHost(), read now. `users`: DefinedUsers::ofRemoved.
 plan::HostInput hostInput(Session& session, const PhysicalFunction& pf, const PfPolicy& policy,
-                          std::vector<DeviceUser> users);
+                          RemovedVfUsers users);
 
 /// Adds the objections of checkVfSpace(), with which the plan has no steps.
 void objectToSpace(Session& session, plan::HostDecision& decision);

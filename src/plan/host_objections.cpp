@@ -198,6 +198,13 @@ void checkDefinedUsers(const HostInput& input, unsigned count, std::vector<Objec
                           "raise virtual-function-count, or remove the VFs from these definitions "
                           "(`virsh edit`, `virsh net-edit`)"});
   }
+  if (!input.unknownUsers.empty() && count < input.pf.vfs.size()) {
+    objections.push_back({nameOf(input.pf) + ": cannot change to " + std::to_string(count) +
+                              " VFs: " + describeUnknown(input.unknownUsers) +
+                              ", and may be VFs that are removed",
+                          "raise virtual-function-count, or correct these definitions as their "
+                          "warnings say (`virsh edit`, `virsh net-edit`)"});
+  }
 }
 
 // The remedies of all holders, without duplicates.
@@ -242,6 +249,12 @@ std::string nameDefinedUsers(const PhysicalFunction& pf, const std::vector<Devic
     }
   }
   return nameUsers(phrases);
+}
+
+std::string describeUnknown(const std::vector<std::string>& unknown) {
+  return "the devices of " + unknown.front() +
+         (unknown.size() == 1 ? "" : " and " + std::to_string(unknown.size() - 1) + " more") +
+         " are unknown";
 }
 
 std::vector<Objection> checkPolicy(const HostInput& input) {

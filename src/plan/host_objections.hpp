@@ -30,4 +30,7 @@ std::string nameOf(const PhysicalFunction& pf);
 /// `VF 3 (0000:3b:00.4) is named by domain hand0`, `the PF is named by libvirt network pool`.
 std::string nameDefinedUsers(const PhysicalFunction& pf, const std::vector<DeviceUser>& users);
 
+/// `the devices of domain hand0 and 2 more are unknown`; at least one.
+std::string describeUnknown(const std::vector<std::string>& unknown);
+
 }  // namespace vfpass::plan

@@ -57,13 +57,7 @@ std::string reasonToKeepVfs(const PhysicalFunction& pf, const std::vector<Lease>
   if (const auto users = usersByDefinition(pf, leases, definitions); !users.empty()) {
     return nameDefinedUsers(pf, users);
   }
-  const auto& unknown = definitions.unknown;
-  return unknown.empty()
-             ? ""
-             : "the devices of " + unknown.front() +
-                   (unknown.size() == 1 ? ""
-                                        : " and " + std::to_string(unknown.size() - 1) + " more") +
-                   " are unknown";
+  return definitions.unknown.empty() ? "" : describeUnknown(definitions.unknown);
 }
 
 }  // namespace

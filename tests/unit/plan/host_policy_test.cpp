@@ -123,6 +123,21 @@ TEST(HostPlan, KeepsVfsThatDefinitionsName) {
   EXPECT_THAT(planHost(input).objections, IsEmpty()) << "the VFs come back";
 }
 
+TEST(HostPlan, KeepsVfsThatUnreadableDefinitionsMayName) {
+  HostInput input = inputWith(4);
+  input.policy.vfCount = 2;
+  input.unknownUsers = {"domain broken"};
+  const Objection unknown = onlyObjection(input);
+  EXPECT_EQ(unknown.message,
+            "PF 0000:3b:00.0 (ens1f0np0): cannot change to 2 VFs: the devices of domain broken are "
+            "unknown, and may be VFs that are removed");
+  EXPECT_THAT(unknown.remedy, HasSubstr("raise virtual-function-count"));
+  input.unknownUsers.emplace_back("network pool");
+  EXPECT_THAT(onlyObjection(input).message, HasSubstr("domain broken and 1 more are unknown"));
+  input.policy.vfCount = 6;
+  EXPECT_THAT(planHost(input).objections, IsEmpty()) << "the VFs come back";
+}
+
 TEST(HostPlan, FindsUsersWithoutLeases) {
   HostInput input = inputWith(3);
   const auto addressOf = [&](unsigned index) { return input.pf.vfs[index].address; };

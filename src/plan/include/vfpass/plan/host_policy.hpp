@@ -23,6 +23,8 @@ struct HostInput {
   /// Domains and networks whose definitions name a VF of the PF (definedUsers); only needed if
   /// the policy has fewer VFs than the PF.
   std::vector<DeviceUser> users;
+  /// Domains and networks that may name one, because their devices are unknown; as `users`.
+  std::vector<std::string> unknownUsers = {};
   std::vector<QuarantinedDevice> quarantined = {};  ///< of the host
   std::vector<Plan> openWork;  ///< operations of other processes that have not ended
   bool allowDisruption = false;
