@@ -102,6 +102,17 @@ class EditedCopy {
 
   [[nodiscard]] const fs::path& path() const { return file_; }
   [[nodiscard]] std::string text() const { return readMappingText(file_); }
+  /// Names of the files that the editor has left beside the copy.
+  [[nodiscard]] std::vector<std::string> leftBeside() const {
+    std::vector<std::string> names;
+    std::error_code ignored;
+    for (const auto& entry : fs::directory_iterator(folder_, ignored)) {
+      if (entry.path() != file_) {
+        names.push_back(entry.path().filename().string());
+      }
+    }
+    return names;
+  }
   void discard() const {
     std::error_code ignored;
     fs::remove_all(folder_, ignored);
@@ -212,13 +223,19 @@ bool hasChanges(const OriginalFile& original, const EditedCopy& copy) {
   }
 }
 
+// An editor that a signal ends writes what is not saved into a file beside the copy: `.swp` of vim,
+// `.save` of nano.
 void discardUnchanged(Session& session, const OriginalFile& original, const EditedCopy& copy,
                       bool named) {
-  if (!hasChanges(original, copy)) {
+  const auto left = copy.leftBeside();
+  if (!hasChanges(original, copy) && left.empty()) {
     copy.discard();
   } else if (!named) {
     session.note(printable(original.file.string()) + " is unchanged; the edited copy is " +
-                 printable(copy.path().string()));
+                 printable(copy.path().string()) +
+                 (left.empty() ? ""
+                               : "; changes that are not saved may be in " +
+                                     printable(left.front()) + " beside it"));
   }
 }
 

@@ -194,6 +194,11 @@ class Edit(unittest.TestCase):
         self.assertIn(str(copy), errors)
         self.assertIn("ens2", copy.read_text())
 
+    def test_keeps_what_the_editor_writes_when_a_signal_ends_it(self):
+        errors = self.stopped('echo unsaved >"$1.save"')
+        self.assertEqual(sorted(each.name for each in self.copies()), ["a.yaml", "a.yaml.save"])
+        self.assertIn("changes that are not saved may be in a.yaml.save beside it", errors)
+
     def test_suggests_init_for_a_vm_without_mapping(self):
         found = self.edit("exit 1", vm="other")
         self.assertEqual(found.returncode, 2)
