@@ -105,7 +105,11 @@ ExitCode attach(Session& session, const AttachOptions& options) {
                             printable(subject.domain.name));
   // What else the user has to know.
   for (const auto& note : decision.plan.notes) {
-    session.warn(note);
+    if (note == input.backendNote) {  // the mapping asks for it
+      session.note(note);
+    } else {
+      session.warn(note);
+    }
   }
   for (const auto& note : plan::unreadOriginals(input, decision.leases)) {
     session.warn(note);
