@@ -128,9 +128,11 @@ void runEditor(const std::string& editor, const std::filesystem::path& file) {
   });
   const std::string script = editor + " \"$@\"";
   const TerminalMode terminal;
+  ScopeGuard restoreTerminal([&] { terminal.restore(); });
   const int status = waitFor(spawnShell({"sh", "-c", script.c_str(), "sh", file.c_str(), nullptr}));
-  if (status != 0) {
-    terminal.restore();
+  if (status == 0) {
+    restoreTerminal.disarm();
+  } else {
     throw Error("the editor `" + printable(editor) + "` " + describeEnd(status),
                 "set VISUAL or EDITOR to an editor, then run the command again");
   }

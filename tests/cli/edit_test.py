@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 import unittest
 from pathlib import Path
@@ -198,6 +199,21 @@ class Edit(unittest.TestCase):
         errors = self.stopped('echo unsaved >"$1.save"')
         self.assertEqual(sorted(each.name for each in self.copies()), ["a.yaml", "a.yaml.save"])
         self.assertIn("changes that are not saved may be in a.yaml.save beside it", errors)
+
+    def test_restores_the_terminal_when_a_signal_ends_it(self):
+        started = self.home / "started"
+        child, terminal = pty.fork()
+        if child == 0:
+            os.execvpe(VFPASS, [VFPASS, "--config-dir", str(self.home), "edit", "train0"],
+                       self.environment(f"stty -echo\ntouch {started}\nexec tail -f /dev/null"))
+        self.addCleanup(os.close, terminal)
+        limit = time.monotonic() + 30
+        while not started.exists() and time.monotonic() < limit:
+            time.sleep(0.01)
+        self.assertFalse(termios.tcgetattr(terminal)[3] & termios.ECHO)
+        os.kill(child, signal.SIGTERM)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), -signal.SIGTERM)
+        self.assertTrue(termios.tcgetattr(terminal)[3] & termios.ECHO)
 
     def test_suggests_init_for_a_vm_without_mapping(self):
         found = self.edit("exit 1", vm="other")
