@@ -27,6 +27,17 @@ debs=("$results"/*.deb)
 # --allow-root: lintian only reads.
 expect "lintian reports no error or warning" lintian --allow-root --fail-on error,warning "${debs[@]}"
 
+# One build serves later releases of Debian, too (scripts/release): it needs no library that changes its name between them.
+needed() {
+    dpkg-deb --fsys-tarfile "$1" | tar --extract --to-stdout --file - ".$2" >"$work/program"
+    readelf --dynamic "$work/program" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p'
+}
+for program in vfpass:/usr/sbin/vfpass vfpass-guest:/usr/libexec/vfpass/vfpass-probe; do
+    needed "$results/${program%%:*}"_*.deb "${program#*:}" >"$work/needed"
+    expect "${program#*:} is linked to libc" grep -qx 'libc\.so\.6' "$work/needed"
+    refuse "${program#*:} is linked to libc and libstdc++ only" grep -vxE '(libc|libm|libstdc\+\+|libgcc_s|ld-linux.*)\.so\.[0-9]+' "$work/needed"
+done
+
 content_of_rpm() { rpm -qlp "$results"/"$1"-[0-9]*.rpm 2>/dev/null; }
 dpkg-deb --contents "$results"/vfpass_*.deb >"$work/vfpass.deb-content"
 pages=(man8/vfpass-qemu-hook.8)
