@@ -170,10 +170,12 @@ std::optional<Definitions> definitionsFor(const Plan& plan, Tools& tools,
   }
 }
 
-void requireUnnamedVfs(const Plan& plan, const std::optional<Definitions>& definitions,
-                       Tools& tools) {
+std::map<PciAddress, std::string> namedVfs(const Plan& plan,
+                                           const std::optional<Definitions>& definitions,
+                                           Tools& tools) {
+  std::map<PciAddress, std::string> named;
   if (!definitions) {
-    return;
+    return named;
   }
   const auto leases = tools.database.leases();
   std::map<PciAddress, std::vector<Lease>> ended;
@@ -190,9 +192,19 @@ void requireUnnamedVfs(const Plan& plan, const std::optional<Definitions>& defin
     const std::string note =
         pf ? plan::noteOnKeptVfs(*pf, own, {leases, checkedByTheGate, *definitions}) : "";
     if (!note.empty()) {
-      throw Error("libvirt's definitions have changed since the plan was made: " + note,
-                  "run the command again", ExitCode::refused);
+      named.emplace(address, note);
     }
+  }
+  return named;
+}
+
+void requireUnnamedVfs(const Plan& plan, const std::optional<Definitions>& definitions,
+                       Tools& tools) {
+  const auto named = namedVfs(plan, definitions, tools);
+  if (!named.empty()) {
+    throw Error(
+        "libvirt's definitions have changed since the plan was made: " + named.begin()->second,
+        "run the command again", ExitCode::refused);
   }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,8 +27,14 @@ void checkCreatedVfs(const CreateVfs& created, const Plan& plan, Tools& tools);
 std::optional<Definitions> definitionsFor(const Plan& plan, Tools& tools,
                                           std::vector<std::string>& warnings);
 
-/// Throws Error (refused) if a definition names a VF that the plan removes: it was made before
-/// libvirt worked, and a guest may take minutes to release its devices.
+/// Why VFs that the plan removes have to stay, by PF: a definition names one. The plan was made
+/// before libvirt worked, and a guest may take minutes to release its devices. The leases that the
+/// plan ends must still be recorded.
+std::map<PciAddress, std::string> namedVfs(const Plan& plan,
+                                           const std::optional<Definitions>& definitions,
+                                           Tools& tools);
+
+/// Throws Error (refused) for the first of namedVfs().
 void requireUnnamedVfs(const Plan& plan, const std::optional<Definitions>& definitions,
                        Tools& tools);
 

@@ -1,6 +1,7 @@
 #include "end_operation.hpp"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 
 #include "created_vfs.hpp"
@@ -107,7 +108,7 @@ class Recovery {
       return finish("left as it is: a VM now uses the VFs of the PF");
     }
     if (forward && goForward()) {
-      return finish("completed");
+      return finish("completed" + (kept_.empty() ? "" : "; " + join(kept_, "; ")));
     }
     rollBack();
     return finish("rolled back");
@@ -156,6 +157,7 @@ class Recovery {
   // False if a device cannot be plugged into the running guest; the attach is then rolled back.
   bool goForward() {
     addRemovals();
+    leaveNamedVfs();
     gate_.require(kernelActionsAmong(stepsLeft()));
     for (std::size_t at = 0; at < operation_.steps.size(); ++at) {
       const JournaledStep& step = operation_.steps[at];
@@ -173,6 +175,21 @@ class Recovery {
       tools_.database.markSteps(operation_.id, at, 1, StepStatus::done);
     }
     return true;
+  }
+
+  // Hours may have passed since the plan was made, and a domain be defined with one of the VFs.
+  void leaveNamedVfs() {
+    const auto named =
+        sameBoot_ ? namedVfs(plan_, definitions_, tools_) : std::map<PciAddress, std::string>{};
+    for (std::size_t at = 0; at < operation_.steps.size(); ++at) {
+      const auto* removal = std::get_if<RemoveVfs>(&operation_.steps[at].step.action);
+      const auto kept = removal == nullptr ? named.end() : named.find(removal->pf);
+      if (kept != named.end() && operation_.steps[at].status != StepStatus::done) {
+        kept_.push_back(kept->second);
+        tools_.database.markSteps(operation_.id, at, 1, StepStatus::done);
+        operation_.steps[at].status = StepStatus::done;
+      }
+    }
   }
 
   void addRemovals() {
@@ -303,6 +320,7 @@ class Recovery {
   std::optional<Definitions> definitions_;
   std::vector<state::FileLock> locks_;
   std::vector<std::string> warnings_;
+  std::vector<std::string> kept_;  ///< VFs that leaveNamedVfs() has left, with the reasons
 };
 
 }  // namespace

@@ -105,6 +105,20 @@ TEST_F(UnusedVfsTest, AreNotRemovedByThePlanIfADefinitionNamesOneMeanwhile) {
   EXPECT_THAT(host.leases(), testing::SizeIs(2)) << "rolled back";
 }
 
+TEST_F(UnusedVfsTest, AreNotRemovedByRecoveryIfADefinitionNamesOneMeanwhile) {
+  endOtherLease();
+  plan = host.detachPlan();
+  host.hypervisor.killAfterDefine = true;
+  EXPECT_THROW(host.execute(plan), fake::Killed);
+  host.hypervisor.killAfterDefine = false;
+  nameInDefinition();
+  EXPECT_THAT(host.recoverAll(),
+              ElementsAre(HasSubstr("completed; PF 0000:01:00.0 (ens1f0np0) keeps its VFs: VF 3")));
+  EXPECT_THAT(vfs(), testing::SizeIs(testing::Gt(3)));
+  EXPECT_THAT(host.leases(), IsEmpty());
+  EXPECT_THAT(host.recoverAll(), IsEmpty());
+}
+
 TEST_F(UnusedVfsTest, AreRemovedByThePlanIfLibvirtCannotListTheDomainsMeanwhile) {
   endOtherLease();
   plan = host.detachPlan();
