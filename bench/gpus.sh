@@ -1,7 +1,7 @@
 #!/bin/bash
 # gpus.sh [ROUNDS]: what only a machine with several GPUs can show, in at most ten minutes: vfpass's view of them beside the
-# driver's, the probe's self-test on all of them, NCCL with our topology file, and RDMA to GPU memory if there is an RDMA
-# device. As root, with vfpass and the probe of $VFPASS_BUILD (default: build):
+# driver's, the probe's self-test on all of them, NCCL with our topology file, copies between them, and RDMA to GPU memory
+# if there is an RDMA device. As root, with vfpass and the probe of $VFPASS_BUILD (default: build):
 #
 #     bench/gpus.sh 3
 #
@@ -111,6 +111,11 @@ nccl() {
     compare python3 -B "$bench/gpus/collectives.py" "$work/topology.xml" "$rounds"
 }
 
+peers() {
+    [ "$(nvidia-smi --list-gpus | wc -l)" -gt 1 ] || { echo 'One GPU: peer access was not tried.'; return; }
+    compare python3 -B "$bench/gpus/peer_access.py"
+}
+
 rdma() {
     local device
     device=$(find /sys/class/infiniband -mindepth 1 -maxdepth 1 -printf '%f\n' 2>/dev/null | sort | head -n 1)
@@ -136,6 +141,8 @@ section "CUDA's start, five interleaved rounds"
 start_of_cuda
 section 'NCCL with our topology file'
 nccl
+section 'peer access'
+peers
 section RDMA
 rdma
 exit "$different"
