@@ -5,14 +5,18 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <optional>
 #include <sstream>
+#include <vector>
 
 #include "vfpass/base/deadline.hpp"
 #include "vfpass/base/scope_guard.hpp"
@@ -66,6 +70,18 @@ std::optional<int> statusOf(pid_t child) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+// Some shells start the editor as a process of its own, and end without it. The file exists with
+// CONFIG_PROC_CHILDREN, which all distributions set.
+std::vector<pid_t> withDescendants(pid_t process) {
+  std::vector<pid_t> found{process};
+  const std::string id = std::to_string(process);
+  std::ifstream children("/proc/" + id + "/task/" + id + "/children");
+  for (pid_t child = 0; children >> child;) {
+    std::ranges::copy(withDescendants(child), std::back_inserter(found));
+  }
+  return found;
+}
+
 int waitFor(pid_t child) {
   constexpr std::chrono::milliseconds checkInterval{200};
   constexpr std::chrono::seconds timeToEnd{3};
@@ -78,8 +94,14 @@ int waitFor(pid_t child) {
       }
     }
   } catch (const Cancelled&) {
-    ::kill(child, SIGTERM);
-    waitForExit({child}, Deadline(timeToEnd));
+    const auto processes = withDescendants(child);
+    for (const pid_t process : processes) {
+      ::kill(process, SIGTERM);
+    }
+    const Deadline end(timeToEnd);
+    for (const pid_t process : processes) {
+      waitForExit({process}, end);
+    }
     static_cast<void>(statusOf(child));
     throw;
   }

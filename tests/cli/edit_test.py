@@ -23,6 +23,14 @@ vfs:
 """
 
 
+def is_running(process):
+    """False also for one that has ended and that nobody has waited for."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
 class Edit(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -170,11 +178,11 @@ class Edit(unittest.TestCase):
 
     def stopped(self, script):
         """What the command prints if a signal ends it while the editor runs."""
-        started, errors = self.home / "started", self.home / "errors"
+        started, errors, editor = self.home / "started", self.home / "errors", self.home / "pid"
         started.unlink(missing_ok=True)
         with errors.open("w") as stream:
             program = subprocess.Popen([VFPASS, "--config-dir", self.home, "edit", "train0"],
-                                       env=self.environment(f"{script}\ntouch {started}\nexec tail -f /dev/null"),
+                                       env=self.environment(f"{script}\necho $$ >{editor}\ntouch {started}\nexec tail -f /dev/null"),
                                        stdin=subprocess.DEVNULL, stderr=stream, start_new_session=True)
         self.addCleanup(lambda: program.poll() is None and os.killpg(program.pid, signal.SIGKILL))
         limit = time.monotonic() + 30
@@ -182,6 +190,7 @@ class Edit(unittest.TestCase):
             time.sleep(0.01)
         program.send_signal(signal.SIGTERM)
         self.assertEqual(program.wait(30), -signal.SIGTERM)
+        self.assertFalse(is_running(int(editor.read_text())), "the editor ends, too")
         self.assertEqual(self.file.read_text(), MAPPING)
         return errors.read_text()
 
