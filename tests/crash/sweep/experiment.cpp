@@ -60,8 +60,10 @@ std::vector<Experiment> errors() {
   add("query-fails", faultOf(FaultMode::errorFrom, ChangeClass::query, EIO));
   add("libvirt-refuses", faultOf(FaultMode::error, ChangeClass::libvirt, EIO));
   add("libvirt-lost-reply", faultOf(FaultMode::errorAfter, ChangeClass::libvirt, EIO));
+  add("libvirt-dies", faultOf(FaultMode::lastEffect, ChangeClass::libvirt, EIO));
   add("file-EIO", faultOf(FaultMode::error, ChangeClass::file, EIO));
   add("disk-full", faultOf(FaultMode::errorFrom, ChangeClass::file, ENOSPC));
+  add("disk-fails", faultOf(FaultMode::errorFrom, ChangeClass::file, EIO));
   return all;
 }
 

@@ -31,11 +31,13 @@ bool isSelected(const Options& options, const Experiment& experiment) {
                                     : experiment.name == options.experiment;
 }
 
-void sweepScenario(const Options& options, const Scenario& scenario, Report& report,
+// Returns how many points it ran.
+long sweepScenario(const Options& options, const Scenario& scenario, Report& report,
                    const std::filesystem::path& scratch) {
   Bench bench(scenario, scratch, report);
   std::cout << scenario.name << ':' << std::flush;
   long number = 0;
+  long runs = 0;
   for (const auto& experiment : allExperiments()) {
     if (!isSelected(options, experiment)) {
       continue;
@@ -46,23 +48,36 @@ void sweepScenario(const Options& options, const Scenario& scenario, Report& rep
       const bool isInPart = number++ % options.parts == options.part;
       if (isInPart && (options.at == 0 || options.at == at)) {
         bench.run(experiment, at, options.second);
+        ++runs;
       }
     }
   }
   std::cout << std::endl;
+  return runs;
 }
 
-void sweep(const Options& options, Report& report, const std::filesystem::path& scratch) {
+long sweep(const Options& options, Report& report, const std::filesystem::path& scratch) {
+  long runs = 0;
   for (const auto& scenario : allScenarios()) {
     if (options.scenario.empty() || scenario.name == options.scenario) {
-      sweepScenario(options, scenario, report, scratch);
+      runs += sweepScenario(options, scenario, report, scratch);
     }
   }
+  return runs;
+}
+
+template <typename Items>
+std::vector<std::string> namesOf(const Items& items) {
+  std::vector<std::string> names;
+  for (const auto& each : items) {
+    names.push_back(each.name);
+  }
+  return names;
 }
 
 void listScenarios() {
-  for (const auto& scenario : allScenarios()) {
-    std::cout << scenario.name << '\n';
+  for (const auto& name : namesOf(allScenarios())) {
+    std::cout << name << '\n';
   }
 }
 
@@ -75,8 +90,9 @@ int run(const Options& options) {
     runSubset(options.seed, options.points > 0 ? options.points : std::numeric_limits<long>::max(),
               options.seconds > 0 ? std::chrono::seconds(options.seconds) : std::chrono::hours(24),
               scratch.path(), report);
-  } else {
-    sweep(options, report, scratch.path());
+  } else if (sweep(options, report, scratch.path()) == 0) {
+    std::cerr << "no point is selected, so nothing was tested\n";
+    return 2;
   }
   report.print();
   std::cout << std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() -
@@ -92,11 +108,13 @@ int parseAndRun(int argc, char** argv) {
   bool list = false;
   CLI::App app("Kill or disturb vfpass at every change of a simulated host");
   app.add_flag("--list", list, "Print the names of the scenarios");
-  app.add_option("SCENARIO", options.scenario, "Only this scenario");
+  app.add_option("SCENARIO", options.scenario, "Only this scenario")
+      ->check(CLI::IsMember(namesOf(allScenarios())));
   for (const auto& name : allSweeps()) {
     app.add_flag_callback("--" + name, [&options, name] { options.sweeps.push_back(name); });
   }
-  app.add_option("--experiment", options.experiment, "Only this experiment");
+  app.add_option("--experiment", options.experiment, "Only this experiment")
+      ->check(CLI::IsMember(namesOf(allExperiments())));
   app.add_option("--at", options.at, "Only this point");
   app.add_option("--second", options.second, "Only this kill of recover");
   app.add_option("--part", options.part, "Only this part of the points of each scenario, from 0");

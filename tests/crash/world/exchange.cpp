@@ -54,11 +54,14 @@ bool Exchange::fires(ChangeClass changeClass, long first) {
     return false;
   }
   if (!counts(changeClass)) {
-    // A daemon that died at a query does not execute changes, either.
-    return fault_.mode == FaultMode::errorFrom && fault_.only == ChangeClass::query &&
-           result_.fired && changeClass == ChangeClass::libvirt;
+    // A daemon that died at a query does not execute changes, either, and one that died after a
+    // change answers no query.
+    return isOfLibvirt(changeClass) && result_.fired &&
+           ((fault_.mode == FaultMode::errorFrom && fault_.only == ChangeClass::query) ||
+            fault_.mode == FaultMode::lastEffect);
   }
-  return fault_.at <= result_.points && (fault_.mode == FaultMode::errorFrom || fault_.at >= first);
+  const bool lasts = fault_.mode == FaultMode::errorFrom || fault_.mode == FaultMode::lastEffect;
+  return fault_.at <= result_.points && (lasts || fault_.at >= first);
 }
 
 // SQLite syncs the WAL before a commit returns. The index of the WAL (-shm) is rebuilt after a
@@ -111,6 +114,11 @@ std::optional<Message> Exchange::injectFault(const Message& request, ChangeClass
           changeClass == ChangeClass::query ? connectionLost : errnoText(fault_.error));
     case FaultMode::errorAfter:
       if (effective) {
+        world_.change(request);
+      }
+      return failureOf(changeClass, fault_.error, connectionLost);
+    case FaultMode::lastEffect:
+      if (effective && first == fault_.at) {
         world_.change(request);
       }
       return failureOf(changeClass, fault_.error, connectionLost);

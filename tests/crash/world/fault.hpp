@@ -27,6 +27,7 @@ enum class FaultMode {
   error,       ///< the change fails
   errorAfter,  ///< the change takes effect, but the caller gets the error
   errorFrom,   ///< this change and every later one fail: a full disk, a stopped daemon
+  lastEffect,  ///< as `errorAfter`, then nothing of its class answers: libvirtd executes and dies
   hang,        ///< no reply within the deadline; the kernel completes the change later
 };
 
