@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "scenarios/sample_host.hpp"
+#include "vfpass/domain/domain_xml.hpp"
 #include "world/fingerprint.hpp"
 
 namespace vfpass::crash {
@@ -87,6 +88,22 @@ Lease onlyLease(const World& world, const std::string& vm) {
     throw std::runtime_error(vm + " has " + std::to_string(leases.size()) + " leases");
   }
   return leases.front();
+}
+
+bool guestKeepsItsVf(World& world, const std::string& vm, unsigned vlan) {
+  if (!world.domain(vm).active) {
+    return true;
+  }
+  const auto claims = domain::parseDomain(world.domain(vm).liveXml).claims;
+  return std::all_of(claims.begin(), claims.end(), [&](const Claim& claim) {
+    const std::string device = toString(claim.device);
+    const auto& vfs = world.kernel.findPf(firstPf)->vfs;
+    const auto vf = std::find_if(vfs.begin(), vfs.end(), [&](const auto& each) {
+      return vfAddressOf(firstPf, each.first) == device;
+    });
+    return vf != vfs.end() && world.files.driverOf(device) == "vfio-pci" && vf->second.vlan &&
+           vf->second.vlan->id == vlan;
+  });
 }
 
 }  // namespace vfpass::crash

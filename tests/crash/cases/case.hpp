@@ -52,6 +52,9 @@ Fault kernelFault(FaultMode mode, long at, int error);
 /// The VF of a domain's only lease; throws if there is another number of leases.
 Lease onlyLease(const World& world, const std::string& vm);
 
+/// Whether a VF of `firstPf` that the running domain has is bound to vfio-pci and in this VLAN.
+bool guestKeepsItsVf(World& world, const std::string& vm, unsigned vlan);
+
 struct NamedCase {
   std::string name;
   void (*run)(Case&);
@@ -61,6 +64,7 @@ std::vector<NamedCase> stuckOperationCases();
 std::vector<NamedCase> databaseCases();
 std::vector<NamedCase> pendingWriteCases();
 std::vector<NamedCase> interleavingCases();
+std::vector<NamedCase> besideDetachCases();
 std::vector<NamedCase> powerCases();
 std::vector<NamedCase> readerCases();
 

@@ -1,6 +1,7 @@
 // Damaged and lost records of vfpass.
 #include <sqlite3.h>
 
+#include <cerrno>
 #include <fstream>
 
 #include "cases/case.hpp"
@@ -91,6 +92,29 @@ void deletedDuringAttach(Case& test) {
               "neutral values and the host's driver");
 }
 
+// The database is lost, and a recover that rebuilds both leases of vm0 from its XML does not end.
+// Half of them would keep vm0 from starting. The hook rebuilds them, too.
+void interruptedAdoption(Case& test) {
+  setUpVms(test.world, 1);
+  writeMapping(test.world, "vm0", "vfs:\n" + vfEntry("rail0", "") + vfEntry("rail1", ""));
+  test.expectSuccess(test.run({"attach", "vm0"}));
+  test.world.files.remove("var/lib/vfpass");
+  const Fault kill{FaultMode::kill, std::nullopt, 0, 0, 0};
+  const Fault fullDisk{FaultMode::errorFrom, ChangeClass::file, ENOSPC, 0, 0};
+  for (Fault fault : {kill, fullDisk}) {
+    bool fired = true;
+    for (fault.at = 1; fired; ++fault.at) {
+      World copy = test.copy();
+      const Result recover = copy.vfpass({"recover"}, fault);
+      fired = recover.fired;
+      test.expect(leasesIn(copy).size() != 1, "both leases or none after: " + recover.faulted);
+      const Result started = copy.start("vm0");
+      test.expect(started.code == 0 && leasesIn(copy).size() == 2,
+                  "vm0 starts after: " + recover.faulted + '\n' + started.output);
+    }
+  }
+}
+
 // Reports of verify are named after the time, which can go back.
 void clockSetBack(Case& test) {
   const std::filesystem::path directory = test.world.files.root() / "tmp";
@@ -112,6 +136,7 @@ std::vector<NamedCase> databaseCases() {
           {"damaged-pages", damagedPages},
           {"damaged-header", damagedHeader},
           {"deleted-during-attach", deletedDuringAttach},
+          {"interrupted-adoption", interruptedAdoption},
           {"clock-set-back", clockSetBack}};
 }
 

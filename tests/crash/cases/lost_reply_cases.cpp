@@ -21,6 +21,7 @@ void attachThenRecover(Case& test, const Fault& fault) {
   const Result attach = test.run({"attach", "vm0"}, fault);
   test.expect(attach.code != 0 || test.state() == after,
               "attach reports the fault or tolerates it");
+  test.expect(guestKeepsItsVf(test.world, "vm0", 10), "the guest's VF is as the guest needs it");
   test.expectSuccess(test.run({"recover"}));
   test.expectState({before, after});
 }
@@ -43,13 +44,19 @@ void lostDefineOfDetach(Case& test) {
 }
 
 // The third change of libvirt plugs the device.
-void lostPlug(Case& test) {
+void losePlug(Case& test, FaultMode mode) {
   setUpVms(test.world, 1);
   test.world.startWithoutHook("vm0");
-  attachThenRecover(test, libvirtFault(FaultMode::errorAfter, 3));
+  attachThenRecover(test, libvirtFault(mode, 3));
   test.expectSuccess(test.run({"attach", "vm0"}));
+  test.expect(guestKeepsItsVf(test.world, "vm0", 10), "the guest has its VF with its VLAN");
   test.expectSuccess(test.run({"detach", "vm0", "--force"}));
 }
+
+void lostPlug(Case& test) { losePlug(test, FaultMode::errorAfter); }
+
+// libvirtd dies after it has plugged the device, so the rollback at once cannot even unplug it.
+void plugOfDyingDaemon(Case& test) { losePlug(test, FaultMode::lastEffect); }
 
 void removeHostdev(DomainXml& xml) {
   const std::string end = "</hostdev>";
@@ -125,6 +132,7 @@ std::vector<NamedCase> lostReplyCases() {
   return {{"lost-define", lostDefine},
           {"lost-define-of-detach", lostDefineOfDetach},
           {"lost-plug", lostPlug},
+          {"plug-of-dying-daemon", plugOfDyingDaemon},
           {"dropped-element", droppedElement},
           {"lost-attributes", lostAttributes},
           {"lost-definition", lostDefinition},

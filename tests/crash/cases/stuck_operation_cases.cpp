@@ -6,21 +6,21 @@
 namespace vfpass::crash {
 namespace {
 
-void undefineVm0(World& world) {
-  std::erase_if(world.hypervisor.domains, [](const auto& each) { return each.name == "vm0"; });
-  world.files.remove("etc/vfpass/vms/vm0.yaml");
+void undefine(World& world, const std::string& vm) {
+  std::erase_if(world.hypervisor.domains, [&](const auto& each) { return each.name == vm; });
+  world.files.remove("etc/vfpass/vms/" + vm + ".yaml");
 }
 
 void undefinedDuringAttach(Case& test) {
   setUpVms(test.world, 2);
   test.run({"attach", "vm1"});
   World withoutVm0 = test.copy();
-  undefineVm0(withoutVm0);
+  undefine(withoutVm0, "vm0");
   const std::string expected = fingerprint(withoutVm0);
   test.run({"attach", "vm0"});
   writeMapping(test.world, "vm0", "vfs:\n" + vfEntry("rail0", "    vlan: {id: 99}\n"));
   test.run({"attach", "vm0"}, killBeforeDefine());
-  undefineVm0(test.world);
+  undefine(test.world, "vm0");
   test.expectSuccess(test.run({"recover"}));
   test.expectSuccess(test.run({"gc"}));
   test.expectState({expected});
@@ -101,6 +101,45 @@ void deviceInUse(Case& test) {
   test.expectConsistent();
 }
 
+// gc names the operation that cannot end, and does its work for the other VMs all the same: vm1,
+// which nobody defines any more, loses its lease.
+void expectGcBesideStuckOperation(Case& test, const std::string& refusal) {
+  test.expectRefusal(test.run({"gc"}), refusal);
+  test.expect(openOperationsIn(test.world) == 1, "the operation of vm0 is open");
+  for (const auto& lease : leasesIn(test.world)) {
+    test.expect(lease.domainName != "vm1", "gc has released the lease of vm1");
+  }
+  test.expectSuccess(test.start("vm2"));
+}
+
+void gcBesideFailingReset(Case& test) {
+  setUpVms(test.world, 3);
+  for (const char* vm : {"vm0", "vm1", "vm2"}) {
+    test.expectSuccess(test.run({"attach", vm}));
+  }
+  test.expectSuccess(test.start("vm0"));
+  test.expectSuccess(test.start("vm2"));
+  test.world.kernel.brokenResets.insert(toString(onlyLease(test.world, "vm0").device));
+  test.stop("vm0");
+  test.stop("vm2");
+  undefine(test.world, "vm1");
+  expectGcBesideStuckOperation(test, "(operation ");
+}
+
+void gcBesideDeviceInUse(Case& test) {
+  setUpVms(test.world, 3);
+  test.run({"attach", "vm0"}, killBeforeDefine());
+  test.world.hypervisor.domains.push_back(domainWithFirstVf());
+  for (const char* vm : {"vm1", "vm2"}) {
+    test.expectSuccess(test.run({"attach", vm}));
+  }
+  undefine(test.world, "vm1");
+  expectGcBesideStuckOperation(test, "stop it");
+  test.world.hypervisor.domains.pop_back();
+  test.expectSuccess(test.run({"gc"}));
+  test.expectConsistent();
+}
+
 // `recover` is killed after it has dropped the first of two leases.
 void killedBetweenLeases(Case& test) {
   setUpVms(test.world, 1);
@@ -163,6 +202,8 @@ std::vector<NamedCase> stuckOperationCases() {
           {"failing-reset", failingReset},
           {"abandon", abandon},
           {"device-in-use", deviceInUse},
+          {"gc-beside-failing-reset", gcBesideFailingReset},
+          {"gc-beside-device-in-use", gcBesideDeviceInUse},
           {"killed-between-leases", killedBetweenLeases},
           {"stop-after-killed-live-attach", stopAfterKilledLiveAttach},
           {"restart-after-killed-live-attach", restartAfterKilledLiveAttach}};
