@@ -1,23 +1,29 @@
-# A hand-made VM moves in and out while it runs: its hostdev is taken over in place, and left again, and the guest does not
-# notice.
+# A hand-made VM moves in and out while it runs: `vfpass import` writes its mapping, attach takes its hostdev over in place, verify passes,
+# and detach --keep leaves it again. The guest does not notice.
 # covers: src/plan/adopt_element.cpp src/domain/adopted_elements.* src/report/kept_devices.cpp src/commands/detach_command.cpp
+# covers: src/commands/import* src/plan/import* src/report/import_report.cpp src/config/new_mapping.cpp
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh
 source /vfpass/tests/lab/common.sh
+# shellcheck source=SCRIPTDIR/verify_common.sh
+source /vfpass/tests/lab/verify_common.sh
+
+verify_json() { vfpass verify train0 --json --bytes 64 --iterations 1000 --no-tools --relaxed-ordering off 2>/tmp/verify.log; }
 
 section "a running VM with a hand-made hostdev on a VF with MAC and VLAN"
 install_vfpass
 require "mlx5_core loads" load_mlx5
 pf=$(pf_address 0) netdev=$(pf_netdev 0)
 make_vfs "$pf" 4
+ip link set dev "$netdev" up
 modprobe vfio-pci
 mac=52:54:00:12:34:02
 ip link set dev "$netdev" vf 2 mac "$mac" vlan 42
 vf=$(vf_of "$pf" 2)
 start_libvirt
 expect "hook install" vfpass hook install
-define_with train0 "$vf"
+define_with train0 "$vf" --rdma
 settle train0
 virsh dumpxml --inactive --security-info train0 >/tmp/xml.before
 snapshot_host /tmp/host.stopped "$pf"
@@ -25,15 +31,23 @@ expect "virsh start" virsh start train0
 expect "the guest's agent answers" wait_for_agent train0 400
 expect "the guest's driver is bound to the VF" wait_until 120 in_guest train0 "$mac"
 place=$(in_guest train0 "$mac")
-guest_shell train0 "ip link set dev \$(basename \$(dirname $place)) up"
+# A process of the guest, which no attach or detach may end.
+start_marker() { guest_shell train0 'sleep 86400 >/dev/null 2>&1 </dev/null & echo $! >/run/marker'; }
+expect "a process is started in the guest" start_marker
+expect_contains "the guest's RDMA device is up" uverbs0 rdma_up train0 10.99.0.1
 snapshot_host /tmp/host.before "$pf"
 
-# Of the netdev in the guest: a driver that was unbound or a device that was unplugged gives it another index.
-index_in_guest() { guest_shell train0 "cat \$(dirname $place)/ifindex \$(dirname $place)/flags"; }
+# Of the netdev in the guest: a driver that was unbound or a device that was unplugged gives it another index. Of the process: its ID
+# and the time at which it started (proc(5)).
+index_in_guest() {
+    guest_shell train0 "cat \$(dirname $place)/ifindex \$(dirname $place)/flags
+        set -- \$(cat /proc/\$(cat /run/marker)/stat) && echo process \$1 since \${22}"
+}
 index=$(index_in_guest)
+expect_contains "the process runs" "process" echo "$index"
 undisturbed() {
     expect_equal "$1: the guest has the VF at the same place" "$place" "$(in_guest train0 "$mac")"
-    expect_equal "$1: its interface is the same and up" "$index" "$(index_in_guest)"
+    expect_equal "$1: its interface is the same and up, and its process runs" "$index" "$(index_in_guest)"
     snapshot_host /tmp/host.after "$pf"
     expect_same_file "$1: the host is unchanged" /tmp/host.before /tmp/host.after
 }
@@ -62,8 +76,20 @@ expect_exit 2 "check refuses a mirrored tree" vfpass check train0
 undisturbed "refused"
 xml_restored "refused"
 
+section "import writes the mapping"
+rm "$vms/train0.yaml"
+expect "import" vfpass import train0
+expect_said "the mapping takes the device over" "adopt: true"
+expect_said "it has the VF's MAC" "mac: \"$mac\""
+expect_said "and its VLAN" "vlan: {id: 42}"
+expect "nothing is written without the word" test ! -e "$vms/train0.yaml"
+expect "import --write" vfpass import train0 --write
+expect_contains "the file has the device" "index: 2" cat "$vms/train0.yaml"
+expect_exit 2 "a second import does not replace it" vfpass import train0 --write
+undisturbed "imported"
+xml_restored "imported"
+
 section "attach takes the hostdev over"
-adopting
 expect "check accepts the mapping" vfpass check train0
 expect_exit 3 "plan shows the steps" vfpass plan train0
 refuse "plan plugs nothing" grep -qE "plug|bind|unbind" <(vfpass plan train0)
@@ -75,6 +101,11 @@ expect "a second attach changes nothing" vfpass attach train0
 expect_said "it says so" "nothing to do"
 expect "status reports no drift" vfpass status train0
 expect_exit 2 "detach --live is refused" vfpass detach --live train0
+verified 0 "verify passes"
+seen device-host passed "on vfio-pci, open in process"
+expect_equal "the data is correct, and the host has counted it" "passed passed" \
+    "$(finding data-host result) $(finding counters result)"
+undisturbed "verified"
 
 section "a restart goes through the hook"
 virsh destroy train0 >/dev/null
@@ -83,7 +114,8 @@ expect "virsh start" virsh start train0
 expect "the guest's agent answers" wait_for_agent train0 400
 expect "the guest has the VF with its MAC" wait_until 120 in_guest train0 "$mac"
 expect_contains "the VLAN is set" "vlan 42" vf_attributes "$netdev" 2
-guest_shell train0 "ip link set dev \$(basename \$(dirname $place)) up"
+expect "a process is started in the guest" start_marker
+expect_contains "the guest's RDMA device is up" uverbs0 rdma_up train0 10.99.0.1
 index=$(index_in_guest)
 
 section "detach leaves the guest alone"
@@ -103,9 +135,18 @@ jq -r '.kept.commands[]' /tmp/kept.json >/tmp/kept.sh
 expect "the commands run" sh -e /tmp/kept.sh
 undisturbed "after the commands"
 
+section "the VM starts without vfpass"
+on_its_driver() { test "$(driver_of "$vf")" = mlx5_core; }
+virsh destroy train0 >/dev/null
+expect "libvirt gives the VF back to its driver" wait_until 60 on_its_driver
+expect "virsh start" virsh start --paused train0
+expect_equal "libvirt has bound the VF" vfio-pci "$(driver_of "$vf")"
+expect_contains "it has its VLAN" "vlan 42" vf_attributes "$netdev" 2
+expect "no lease" no_lease
+
 section "--keep of a device that attach added"
 virsh destroy train0 >/dev/null
-wait_until 20 test "$(driver_of "$vf")" = mlx5_core
+expect "libvirt gives the VF back to its driver" wait_until 60 on_its_driver
 mapping train0 rail1 "$pf" 'index: 3' 'vlan: {id: 43}'
 expect "attach" vfpass attach train0
 before=$(virsh dumpxml --inactive train0 | grep -A4 "ua-vfpass-rail1'" | grep "bus=")
