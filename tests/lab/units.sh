@@ -1,6 +1,6 @@
 # The units in a booted systemd, which enforces their sandboxes: mounts, system calls, capabilities, groups. libvirtd is systemd's
-# too, and QEMU is not root.
-# covers: packaging/systemd packaging/tmpfiles.conf packaging/sysusers.conf src/apply/step_kinds.cpp
+# too, and QEMU is not root. The unit of detach --keep is in no package, but runs here as well.
+# covers: packaging/systemd packaging/tmpfiles.conf packaging/sysusers.conf src/apply/step_kinds.cpp src/report/kept_devices.cpp
 # shellcheck shell=bash disable=SC2154
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh
@@ -146,4 +146,38 @@ expect_equal "the VF is without a driver again, as host.yaml creates it" "" "$(d
 expect_equal "it has no override" "(null)" "$(cat "/sys/bus/pci/devices/$vf/driver_override")"
 refuse "it has no VLAN" grep "vlan" <(vf_attributes "$(netdev_of "$pf")" 1)
 group_reads "at the end"
+
+section "the unit of detach --keep"
+expect "a guest is defined" define_guest kept0
+mapping kept0 rail0 "$pf" 'index: 2' 'vlan: {id: 200}' 'mac: "52:54:00:77:00:02"'
+expect "attach" vfpass attach kept0
+vfpass --json detach --keep kept0 >/tmp/kept.json
+rm "$vms/kept0.yaml"
+expect "no lease" no_lease
+unit=$(jq -r .kept.unit_name /tmp/kept.json)
+expect_equal "the unit has the VM's name" vfs-of-kept0.service "$unit"
+jq -r .kept.unit /tmp/kept.json >"/etc/systemd/system/$unit"
+sed 's/^/   /' "/etc/systemd/system/$unit"
+expect_equal "systemd-analyze has no complaint about it" "" \
+    "$(systemd-analyze verify --man=no --recursive-errors=no "/etc/systemd/system/$unit" 2>&1 | grep -F "$unit")"
+expect "systemd-analyze accepts it" systemd-analyze verify --man=no --recursive-errors=no "/etc/systemd/system/$unit"
+# As a reboot leaves the PF.
+expect "the VFs are removed" make_vfs "$pf" 0
+expect_equal "the PF has none" "" "$(compgen -G "/sys/bus/pci/devices/$pf/virtfn*")"
+systemctl daemon-reload
+expect "the unit is enabled" systemctl --quiet enable "$unit"
+expect_contains "it comes before libvirtd" libvirtd.service systemctl show --property Before --value "$unit"
+starts "it starts" "$unit"
+restored() {
+    expect_equal "$1: the PF has its VFs" 3 "$(find "/sys/bus/pci/devices/$pf/" -maxdepth 1 -name 'virtfn*' | wc -l)"
+    expect_contains "$1: the VF has its VLAN" "vlan 200" vf_attributes "$(netdev_of "$pf")" 2
+    expect_contains "$1: the VF has its MAC" 52:54:00:77:00:02 vf_attributes "$(netdev_of "$pf")" 2
+}
+restored "after the unit"
+expect "the VM starts without vfpass" virsh start --paused kept0
+expect "no lease" no_lease
+# A unit that created the VFs again would wait for the guest.
+expect "the unit runs again while the VM has the VF" timeout 150 systemctl restart "$unit"
+restored "after the second run"
+virsh --quiet destroy kept0
 finish
