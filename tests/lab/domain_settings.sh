@@ -1,6 +1,6 @@
 # `domain-settings:` with a real libvirt and a real guest: a host with two NUMA nodes, and a guest without cells. apply
 # adds cells, memory and vCPUs on the VFs' nodes, the guest's kernel has them, and detach removes everything.
-# covers: src/domain/settings src/domain/*edit* src/domain/xml_source.* src/commands/attach_input.* src/plan/plan_settings.* src/commands/attach_input.cpp
+# covers: src/domain/settings src/domain/*edit* src/domain/xml_source.* src/commands/attach_input.* src/plan/plan_settings.* src/commands/attach_input.cpp src/commands/diagnose_command.cpp
 # shellcheck shell=bash disable=SC2154
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh
@@ -19,6 +19,11 @@ mapping() {
 
 # lacks PATTERN FILE
 lacks() { ! grep -qE "$1" "$2"; }
+
+# diagnosed FILTER: what `vfpass diagnose` reports; it fails if there is a problem, such as a unit that the lab does not enable.
+diagnosed() { { vfpass diagnose train0 --json || test $? = 1; } | jq -r "$1"; }
+# The domain settings that it names, in its order.
+named_settings='[.items[] | select(.source == "vfpass plan train0").subject] | join(" ")'
 
 inactive() { virsh dumpxml --inactive --security-info train0; }
 
@@ -56,6 +61,13 @@ expect "attach" vfpass attach train0
 expect_said "attach reports a setting that it did not make" "domain setting not applied: guest-cells"
 inactive >/tmp/xml.show
 expect "the domain has no such settings" lacks '<numatune>|<vcpupin|<cell ' /tmp/xml.show
+expect_equal "diagnose names the missing settings in plan's order" "$(vfpass plan train0 --json | jq -r '[.settings[].name] | join(" ")')" \
+    "$(diagnosed "$named_settings")"
+expect_equal "the cells are the first of them" guest-cells "$(diagnosed "$named_settings" | cut -d' ' -f1)"
+expect_equal "as a warning, with the command that has the reason" "warning run \`vfpass plan train0\` for the reason and the XML" \
+    "$(diagnosed '.items[] | select(.subject == "guest-cells") | "\(.rank) \(.remedy)"')"
+expect_equal "they come before the verification that never ran" true "$(diagnosed '[.items[].source] |
+    index("vfpass plan train0") < index("vfpass verify train0")')"
 expect "detach" vfpass detach train0
 inactive >/tmp/xml.after
 expect_same_file "the XML is restored" /tmp/xml.before /tmp/xml.after
@@ -75,6 +87,7 @@ settle train0
 expect "attach changes nothing after libvirt has parsed the XML again" vfpass attach train0
 expect_said "attach reports that there is nothing to do" "nothing to do"
 expect "status reports no drift" vfpass status train0
+expect_equal "diagnose names no setting" "" "$(diagnosed "$named_settings")"
 
 section "the guest"
 expect "virsh start" virsh start train0
