@@ -1,5 +1,6 @@
 # The lab's stand-in GPU (lab/gpu) with the unchanged probe: the identity of an H100, resets and orders; with its driver and its libcuda,
-# memory is allocated, filled, checked and exported as DMA-BUF. A byte that reads wrong is found.
+# memory is allocated, filled, checked and exported as DMA-BUF. A byte that reads wrong is found. The host's checks see a GPU, and who has it.
+# covers: src/doctor/gpu_checks.cpp src/host/holders/vfio_holders.cpp
 # covers: src/probe/gpu src/probe/program/gpu_selftest_command.cpp lab/gpu lab/connectx/window.c
 # shellcheck shell=bash disable=SC2154
 set -uo pipefail
@@ -95,4 +96,48 @@ expect_equal "and still exports" true "$(member .dma_buf.exported)"
 said 1 "more memory than there is" "$probe" gpu-selftest --gpu "$gpu" --bytes 128M
 expect_said "the error is CUDA's" "CUDA_ERROR_OUT_OF_MEMORY"
 expect "the driver is removed" rmmod stand_in_gpu
+
+section "doctor finds the GPUs by their class"
+# What `enable` of the first section has counted would look like a user.
+echo 0 >"$pci_devices/$gpu/enable"
+install_vfpass
+require "mlx5_core loads" load_mlx5
+start_libvirt
+vfpass doctor --json >/tmp/doctor.json
+# of_gpu KEY: result and observation of the check for the GPU.
+of_gpu() {
+    jq -r --arg key "$1" --arg gpu "$gpu" '.findings[] | select(.key == $key and .subject == $gpu) | "\(.result) \(.seen)"' /tmp/doctor.json
+}
+expect_equal "both GPUs are checked" "$gpu $(gpu_on_node 1)" \
+    "$(jq -r '[.findings[] | select(.key == "gpu-reset").subject] | sort | join(" ")' /tmp/doctor.json)"
+expect_contains "the memory is behind a BAR" "passed 64 MiB" of_gpu gpu-bar
+expect_contains "the GPU can be reset" "passed flr" of_gpu gpu-reset
+expect_contains "no driver of the host has it" passed of_gpu gpu-driver
+expect_contains "it is not the host's console" passed of_gpu gpu-console
+
+section "a program of the host that has the GPU"
+define_guest train0
+settle train0
+virsh dumpxml --inactive --security-info train0 >/tmp/xml.before
+printf 'version: 1\nvm: train0\ntopology: flat\ngpus:\n  - {name: gpu0, pci: "%s"}\n' "$gpu" >"$vms/train0.yaml"
+expect "hook install" vfpass hook install
+expect "the GPU is bound to vfio-pci" bind_to "$gpu" vfio-pci
+sleep 600 <>"/dev/vfio/$(iommu_group_of "$gpu")" &
+user=$!
+wait_until 60 grep -q sleep "/proc/$user/comm"
+expect_exit 5 "attach is refused" vfpass attach train0
+expect_said "the error names the GPU" "$gpu"
+expect_said "and the program that has its group open" "sleep (pid $user) has it open through VFIO"
+expect_said "and the remedy" "stop the program that uses it"
+expect_exit 5 "check refuses too" vfpass check train0
+expect "no lease is left" no_lease
+virsh dumpxml --inactive --security-info train0 >/tmp/xml.after
+expect_same_file "the XML is unchanged" /tmp/xml.before /tmp/xml.after
+kill "$user"
+wait "$user" 2>/dev/null
+expect "attach without the program" vfpass attach train0
+expect "status reports no drift" vfpass status train0
+expect "detach" vfpass detach train0
+expect_equal "the GPU is on the driver that it had" vfio-pci "$(driver_of "$gpu")"
+expect "no lease is left" no_lease
 finish
