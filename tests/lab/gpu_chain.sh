@@ -1,6 +1,7 @@
 # A VF and a stand-in GPU (lab/gpu) that vfpass gives a guest, below one switch as on the host: libvirt starts it, the guest's driver has
 # the memory, verify finds GPU, BAR, distance and DMA-BUF export, and the unchanged probe fills, checks and exports. Before that the host
-# itself is measured (verify --baseline). Then links of the chain are broken one by one, and verify names each (docs/verify.md).
+# itself is measured (verify --baseline), and verify names what differs from it. Then links of the chain are broken one by one, and verify
+# names each (docs/verify.md).
 # covers: src/probe/gpu src/guest/verify src/topology src/plan/*place* src/commands/*baseline* src/commands/measure_pf.cpp lab/gpu
 # shellcheck shell=bash disable=SC2154
 set -uo pipefail
@@ -19,6 +20,9 @@ pf=$(pf_address 0) gpu=$(lspci -D -d 10de: | head -n 1 | cut -d' ' -f1)
 make_vfs "$pf" 1
 netdev=$(pf_netdev 0)
 ip link set dev "$netdev" up
+# For the guest's second start. libvirtd looks for the file system when it starts.
+mkdir -p /dev/hugepages && mount -t hugetlbfs hugetlbfs /dev/hugepages
+echo 512 >/proc/sys/vm/nr_hugepages
 start_libvirt
 # The figures of a verification in the guest are of the same messages.
 small='--bytes 64 --iterations 20000'
@@ -83,6 +87,32 @@ expect_equal "memory is filled and checked at every alignment" true "$(jq .passe
 expect_equal "it is exported as DMA-BUF" true "$(jq .dma_buf.exported /tmp/said.json)"
 expect_equal "the GPU's name says what it is" "Stand-in GPU of the lab, no NVIDIA hardware" "$(jq -r .gpu /tmp/said.json)"
 
+section "what differs from the host itself"
+# The guest's figures are compared with a host a thousand times as fast, which also had a GPU and gained by relaxed ordering: the shares are
+# then far below the limit, so that verify looks for factors. No emulated device has another MaxPayload than 128.
+jq --arg gpu "$gpu" '.figures |= map(.gigabits_per_second *= if .relaxed_ordering then 2000 else 1000 end) |
+    .figures += [.figures[] | .memory = "gpu" | .gpu = $gpu] | .settings["max-payload"] = "256"' "$kept" >/tmp/claimed.json
+expect "the baseline claims more than the host reached" cp /tmp/claimed.json "$kept"
+# factor NAME: what the last verification has found of it.
+factor() { member "[.baselines[0].factors[] | select(.name == \"$1\").seen] | join(\"; \")"; }
+# differs NAME WORDS, same NAME
+differs() { expect_contains "$1 differs from the host" "$2" factor "$1"; }
+same() { expect_equal "$1 does not" "" "$(factor "$1")"; }
+huge=/sys/kernel/mm/transparent_hugepage/enabled
+thp=$(grep -o '\[[a-z]*\]' $huge | tr -d '[]')
+document=$(verify)
+seen baseline warning "different from the host: "
+expect_contains "GPU memory is compared as well" "gpu0 write" finding baseline seen
+differs ats "disabled in the firmware"
+differs relaxed-ordering "not measured with it"
+differs numa-placement "vCPUs not restricted to a node"
+differs hugepages "no reserved huge pages"
+differs max-payload "128, during the baseline 256"
+same pcie-packets
+same max-read-request
+same transparent-hugepages
+jq -c '.baselines[0].factors[] | [.name, .seen, .remedy]' <<<"$document"
+
 section "a GPU whose memory returns another byte"
 expect "the host poisons a byte" sh /vfpass/lab/connectx/control "$gpu" poison 20
 document=$(verify)
@@ -105,6 +135,7 @@ expect "it exports DMA-BUF again" guest_shell train0 'rm /run/stand-in-gpu-witho
 expect "another program has set the VF's VLAN" ip link set dev "$netdev" vf 0 vlan 99
 expect "the PF's relaxed ordering is off, and its MaxReadReq 128" setpci -s "$pf" CAP_EXP+8.w=0000:7010
 expect "the guest's vCPUs are pinned" pin_vcpus train0
+echo never >$huge
 expect "the GPU's link uses 4 of 16 lanes" sh /vfpass/lab/connectx/control "$gpu" width 4
 document=$(verify)
 seen pcie-link warning "the link of $gpu runs at Gen5 x4 of Gen5 x16"
@@ -112,10 +143,15 @@ seen vf-settings warning "vlan is 99 qos 0 802.1Q instead of none"
 seen pcie-packets warning "Relaxed Ordering off"
 seen pcie-packets warning "MaxReadReq 128"
 expect_contains "pinned vCPUs are on a node" "vCPUs on node 0" finding numa-placement seen
+differs pcie-packets "Relaxed Ordering off"
+differs max-read-request "128, during the baseline 512"
+differs transparent-hugepages "never, during the baseline $thp"
+refuse "pinned vCPUs are no longer named" grep -q "not restricted" <(factor numa-placement)
 # The remedies: the mapping states the VLAN, MaxReadReq is 4096, and relaxed ordering on.
 sed -i 's/guest: {mtu/vlan: {id: 99}, guest: {mtu/' "$vms/train0.yaml"
 expect "attach takes the VLAN of the mapping" vfpass attach train0
 setpci -s "$pf" CAP_EXP+8.w=5010:7010
+echo "$thp" >$huge
 expect "the GPU's link uses all lanes" sh /vfpass/lab/connectx/control "$gpu" width 16
 
 # An address for BAR2 that is a multiple of 1 TiB: there is none in the guest's window.
@@ -135,11 +171,17 @@ document=$(verify)
 all_data passed
 seen vf-settings passed "it does"
 seen pcie-packets passed "MaxReadReq 4096"
+same pcie-packets
+differs max-read-request "4096, during the baseline 512"
+same transparent-hugepages
 expect_equal "no link is below what it can do" null "$(finding pcie-link result)"
 
-section "a NIC far from the GPU"
+section "a NIC far from the GPU, and memory in huge pages"
 expect "the guest stops" virsh --quiet destroy train0
 expect "detach" vfpass detach train0
+virsh dumpxml --inactive --security-info train0 |
+    sed 's|</currentMemory>|&<memoryBacking><hugepages/></memoryBacking>|' >/tmp/huge.xml
+expect "the guest gets its memory in huge pages" virsh --quiet define /tmp/huge.xml
 far=$(lspci -D -d 10de: | tail -n 1 | cut -d' ' -f1)
 sed -i -e 's/^topology:.*/topology: flat/' -e "s/$gpu/$far/" "$vms/train0.yaml"
 expect "attach of the other GPU" vfpass attach train0
@@ -149,6 +191,8 @@ expect_contains "its RDMA device is up" uverbs0 rdma_up train0 10.99.0.1
 document=$(verify)
 seen gpu-distance warning "NCCL does not use GPUDirect"
 expect_contains "the remedy names the distance on the host" "apart on the host" finding gpu-distance remedy
+same hugepages
+differs numa-placement "vCPUs not restricted to a node"
 
 section "the devices go back"
 expect "the guest stops" virsh --quiet destroy train0
