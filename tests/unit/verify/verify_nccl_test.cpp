@@ -85,8 +85,16 @@ class VerifyNcclTest : public testing::Test {
     if (alone) {
       parts[0].gpus.push_back(gpu("gpu1", "0000:06:00.0"));
     } else {
-      parts.push_back({far, "train1", {lease("0000:af:00.0")}, {}, traffic, {}, farGpus, "other"});
+      parts.push_back({far,
+                       "train1",
+                       {lease(farPf)},
+                       farHost,
+                       farTraffic ? farTraffic : traffic,
+                       {},
+                       farGpus,
+                       farMachine});
       parts[1].unobserved = unobserved;
+      parts[1].unobservedRemedy = unobservedRemedy;
     }
     agent::Agent third(guests.hypervisor, Uuid{}, "train2", std::chrono::seconds(60));
     if (three) {
@@ -119,13 +127,25 @@ class VerifyNcclTest : public testing::Test {
     return found == report.findings.end() ? "" : found->seen;
   }
 
+  // The limit of the all-gather, from the ports of both guests.
+  double gatherLimit() {
+    const auto report = verify();
+    const auto found = std::ranges::find(report.figures, "all-gather", &Figure::operation);
+    return found == report.figures.end() ? 0 : found->limit.value_or(0);
+  }
+
   fake::LocalGuest guests;
   std::string probe;
   VerifyPlan plan;
   NcclTest test;
   bool alone = false;
   bool three = false;
+  const char* farPf = "0000:af:00.0";
+  std::string farMachine = "other";  // train0's is empty: this host
+  std::function<HostSide(const Lease&)> farHost;
+  ReadTraffic farTraffic;
   std::string unobserved;
+  std::string unobservedRemedy;
   std::vector<LeasedGpu> farGpus{gpu("gpu0", "0000:06:00.0")};
   std::uint64_t moved = 0;
   std::uint64_t step = std::uint64_t{1} << 30U;
@@ -220,9 +240,84 @@ TEST_F(VerifyNcclTest, GuestWithoutLeasedGpuIsNotObservable) {
   const auto report = verify();
   EXPECT_THAT(results(report), testing::ElementsAre("train1:nccl-ranks not observable"));
   EXPECT_THAT(seenAt(report, "nccl-ranks"), HasSubstr("no GPU is leased to train1"));
+}
 
-  unobserved = "vfpass of host2 does not answer";
-  EXPECT_EQ(seenAt(verify(), "nccl-ranks"), unobserved);
+// Which GPUs are leased is known to its host only.
+TEST_F(VerifyNcclTest, HostWithoutVfpassIsNotObservableBeforeAnyRankStarts) {
+  farGpus.clear();
+  unobserved = "host2: sh: 1: vfpass: not found";
+  unobservedRemedy = "make `ssh host2 vfpass observe` work";
+  bool started = false;
+  guests.hypervisor.agent = [&](const std::string& command) {
+    started = started || command.find("--first-rank") != std::string::npos;
+    return guests.agent.answer(command);
+  };
+  const auto report = verify();
+  EXPECT_THAT(results(report), testing::ElementsAre("train1:nccl-ranks not observable"));
+  EXPECT_EQ(seenAt(report, "nccl-ranks"), unobserved);
+  EXPECT_EQ(report.findings.front().remedy, unobservedRemedy);
+  EXPECT_FALSE(started);
+}
+
+TEST_F(VerifyNcclTest, CountersThatTheOtherHostNoLongerReportsAreNotObservable) {
+  farTraffic = [](const Lease&) { return std::optional<VfTraffic>(); };
+  const auto report = verify();
+  EXPECT_THAT(results(report),
+              testing::ElementsAre("nccl-ranks passed", "nccl-data passed", "nccl-transport passed",
+                                   "nccl-traffic passed", "train1:nccl-transport passed",
+                                   "train1:nccl-traffic not observable", "nccl-bandwidth waived"));
+}
+
+TEST_F(VerifyNcclTest, OtherHostThatStopsAnsweringLeavesTheLimitUnknown) {
+  plan.minimumShare = 0.9;
+  farHost = [](const Lease&) -> HostSide { throw Error("ssh: no reply within 30 s"); };
+  EXPECT_THAT(results(verify()),
+              testing::AllOf(testing::Contains("nccl-data passed"),
+                             testing::Contains("nccl-bandwidth not observable")));
+}
+
+TEST_F(VerifyNcclTest, ConnectionToTheOtherHostThatBreaksIsThatOfItsRank) {
+  guests.hypervisor.agent = [this, starts = 0](const std::string& command) mutable {
+    if (command.find("--first-rank") != std::string::npos && ++starts > 1) {
+      throw Error("the connection to host2 was lost");
+    }
+    return guests.agent.answer(command);
+  };
+  const auto report = verify();
+  EXPECT_THAT(results(report), testing::ElementsAre("nccl-ranks failed"));
+  EXPECT_THAT(seenAt(report, "nccl-ranks"),
+              testing::AllOf(StartsWith("rank 1 (train1): "), HasSubstr("connection to host2"),
+                             testing::Not(HasSubstr("train0"))));
+}
+
+TEST_F(VerifyNcclTest, OnlyTheGuestWithAnOldLibraryIsNamed) {
+  settings(rdmaLog +
+           "case \" $* \" in *' --first-rank 1 '*) export FAKE_NCCL_VERSION=21210;; esac");
+  const auto report = verify();
+  EXPECT_THAT(results(report), testing::ElementsAre("nccl-ranks not observable"));
+  EXPECT_THAT(seenAt(report, "nccl-ranks"),
+              testing::AllOf(StartsWith("rank 1 (train1): "), HasSubstr("2.12.10 is too old"),
+                             testing::Not(HasSubstr("train0"))));
+}
+
+TEST_F(VerifyNcclTest, OfThreeGuestsTheOneWhoseRankDiesIsNamed) {
+  three = true;
+  settings(rdmaLog + "export FAKE_NCCL_FAULT=dies FAKE_NCCL_RANK=2");
+  plan.probeTimeout = std::chrono::seconds(10);
+  EXPECT_THAT(seenAt(verify(), "nccl-ranks"), StartsWith("rank 2 (train2): the probe exited"));
+}
+
+// The card reads all data from memory and writes it back over one link.
+TEST_F(VerifyNcclTest, VfsOfOneCardInTwoGuestsHaveTheLimitOfALoopback) {
+  farMachine = "";
+  const double apart = gatherLimit();
+  EXPECT_GT(apart, 90);
+  farPf = "0000:3b:00.0";
+  const double together = gatherLimit();
+  EXPECT_GT(together, 0);
+  EXPECT_LT(together, apart);
+  farMachine = "other";
+  EXPECT_EQ(gatherLimit(), apart) << "equal addresses on two hosts are two cards";
 }
 
 }  // namespace
