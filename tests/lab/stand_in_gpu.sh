@@ -1,5 +1,6 @@
 # The lab's stand-in GPU (lab/gpu) with the unchanged probe: the identity of an H100, resets and orders; with its driver and its libcuda,
-# memory is allocated, filled, checked and exported as DMA-BUF. A byte that reads wrong is found. The host's checks see a GPU, and who has it.
+# memory is allocated, filled, checked and exported as DMA-BUF. A byte that reads wrong is found. The host finds it by its class, and names its
+# holder.
 # covers: src/doctor/gpu_checks.cpp src/host/holders/vfio_holders.cpp
 # covers: src/probe/gpu src/probe/program/gpu_selftest_command.cpp lab/gpu lab/connectx/window.c
 # shellcheck shell=bash disable=SC2154
