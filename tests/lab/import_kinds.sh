@@ -123,4 +123,14 @@ stop_hard t
 section "what cannot be imported"
 expect_exit 2 "a domain that does not exist" vfpass import nobody
 expect_exit 2 "a mapping that exists already" vfpass import t --write
+
+section "the host itself"
+snapshot_host /tmp/host.before "$pf"
+rm -f /etc/vfpass/host.yaml
+expect "import --host --write" vfpass import --host --write
+expect_contains "host.yaml has the PF's VFs" "virtual-function-count: 4" cat /etc/vfpass/host.yaml
+expect "host apply accepts it" vfpass host apply
+snapshot_host /tmp/host.after "$pf"
+expect_same_file "and changes nothing" /tmp/host.before /tmp/host.after
+expect_exit 2 "a host.yaml that exists already" vfpass import --host --write
 finish
