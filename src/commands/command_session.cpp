@@ -170,20 +170,20 @@ state::Database& Session::database() {
     auto database = std::make_unique<state::Database>(
         options_.stateDirectory, state::Database::Open::createIfMissing, deadlines::database);
     database->setCurrentBoot(kernel().bootId());
-    // Damage can be anywhere; opening reads only the first page.
-    static_cast<void>(database->leases());
-    static_cast<void>(database->openOperations());
-    static_cast<void>(database->quarantined());
+    database->requireUndamaged();
     return database;
   };
   if (!database_) {
     try {
       database_ = open();
     } catch (const state::CorruptDatabase& error) {
-      warn(std::string(error.what()) + "; moved to " +
-           state::setAsideCorruptDatabase(options_.stateDirectory).string() +
-           ", rebuilding the leases from the domains; devices that were in quarantine are not any "
-           "more");
+      const auto aside = state::setAsideCorruptDatabase(options_.stateDirectory);
+      warn(std::string(error.what()) + "; moved to " + aside.file.string() +
+           ", rebuilding the leases from the domains" +
+           (aside.keptQuarantine
+                ? ""
+                : "; not every device in quarantine could be read: before a VM gets a device, look "
+                  "for its failed resets and errors in `vfpass history`"));
       database_ = open();
     }
   }

@@ -21,6 +21,14 @@ namespace vfpass::state {
 
 // Each function runs inside its caller's transaction.
 
+/// Whether the database has this format or a later one. Its tables may be missing all the same,
+/// which is damage: a table that is not looked for would count as empty.
+bool hasFormat(SQLite::Database& database, int format);
+
+/// Throws CorruptDatabase unless every table is intact and each of its records can be read. A
+/// record of a newer version is not damaged: it throws Error if commands need the record.
+void requireUndamaged(SQLite::Database& database);
+
 std::vector<Lease> readLeases(SQLite::Database& database);
 std::vector<Lease> readLeasesOf(SQLite::Database& database, const Uuid& domain);
 /// Also nullopt if the lease has another generation.

@@ -8,7 +8,7 @@
 namespace vfpass::state {
 namespace {
 
-bool hasHandOverTables(SQLite::Database& database) { return database.tableExists("quarantine"); }
+bool hasHandOverTables(SQLite::Database& database) { return hasFormat(database, 4); }
 
 PciAddress addressIn(const std::string& text) {
   const auto address = parsePciAddress(text);

@@ -44,6 +44,14 @@ Value known(const std::optional<Value>& value, const std::string& text) {
   return *value;
 }
 
+Uuid requireUuid(const std::string& text) {
+  const auto domain = parseUuid(text);
+  if (!domain) {
+    throw CorruptDatabase("state database: damaged record: no valid UUID of a domain");
+  }
+  return *domain;
+}
+
 void insertStep(SQLite::Database& database, std::int64_t operation, std::size_t position,
                 const Step& step) {
   SQLite::Statement insert(database,
@@ -79,7 +87,7 @@ Operation readRow(SQLite::Database& database, SQLite::Statement& row) {
   const std::string kind = row.getColumn(1).getString();
   operation.kind = known(parsePlanKind(kind), kind);
   const std::string domain = row.getColumn(2).getString();
-  operation.domain = known(parseUuid(domain), domain);
+  operation.domain = requireUuid(domain);
   operation.domainName = row.getColumn(3).getString();
   operation.bootId = row.getColumn(4).getString();
   operation.steps = readSteps(database, operation.id);

@@ -97,7 +97,7 @@ void writeTombstone(SQLite::Database& database, const Uuid& domain, const std::s
 // The highest ended generation of this entry; nullopt if none has ended.
 std::optional<std::uint64_t> readTombstone(SQLite::Database& database, const Uuid& domain,
                                            const std::string& entry) {
-  if (!database.tableExists("ended_leases")) {  // opened read-only, in an earlier format
+  if (!hasFormat(database, 3)) {  // opened read-only, in an earlier format
     return std::nullopt;
   }
   SQLite::Statement query(

@@ -92,9 +92,7 @@ void queryUri(const std::string& uri, const Location& location,
   }
 }
 
-/// A WAL without its index (the state directory was copied, or a power loss removed it): SQLite
-/// would create the index next to the file, so it works on a private copy instead.
-void queryCopy(const Location& location, std::chrono::milliseconds busyTimeout, const Work& work) {
+void copyFiles(const Location& location, const std::function<void(const Location&)>& use) {
   std::string pattern = (std::filesystem::temp_directory_path() / "vfpass-read-XXXXXX").string();
   if (::mkdtemp(pattern.data()) == nullptr) {
     throw systemFailure("cannot create temporary directory " + pattern, errno,
@@ -106,8 +104,18 @@ void queryCopy(const Location& location, std::chrono::milliseconds busyTimeout, 
   });
   const Location copy = databaseIn(pattern);
   std::filesystem::copy_file(location.file, copy.file);
-  std::filesystem::copy_file(walOf(location), walOf(copy));
-  queryUri(asUri(copy.file, "mode=ro"), copy, busyTimeout, work);
+  if (std::filesystem::exists(walOf(location))) {
+    std::filesystem::copy_file(walOf(location), walOf(copy));
+  }
+  use(copy);
+}
+
+/// A WAL without its index (the state directory was copied, or a power loss removed it): SQLite
+/// would create the index next to the file, so it works on a private copy instead.
+void queryCopy(const Location& location, std::chrono::milliseconds busyTimeout, const Work& work) {
+  copyFiles(location, [&](const Location& copy) {
+    queryUri(asUri(copy.file, "mode=ro"), copy, busyTimeout, work);
+  });
 }
 
 void query(const Signature& signature, const Location& location,
@@ -246,6 +254,15 @@ void withReadOnlyDatabase(const Location& location, std::chrono::milliseconds bu
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   throwSqliteFailure({SQLITE_BUSY, 0, {}}, location, busyTimeout);
+}
+
+void withPrivateCopy(const Location& location, const std::function<void(const Location&)>& use) {
+  try {
+    copyFiles(location, use);
+  } catch (const std::filesystem::filesystem_error& error) {
+    throw systemFailure("cannot copy state database " + printable(location.file.string()),
+                        error.code().value(), location.folder);
+  }
 }
 
 namespace {

@@ -2,6 +2,7 @@
 
 #include <SQLiteCpp/Transaction.h>
 
+#include "database_tables.hpp"
 #include "state_folder.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
@@ -110,6 +111,8 @@ bool hasOurTables(SQLite::Database& database) {
 }
 
 }  // namespace
+
+bool hasFormat(SQLite::Database& database, int format) { return storedVersion(database) >= format; }
 
 int readSchemaVersion(SQLite::Database& database, const Location& location) {
   const int version = storedVersion(database);

@@ -22,7 +22,7 @@ std::uint32_t numberIn(std::int64_t value) {
 
 std::vector<SoftRoceRecord> readSoftRoceRecords(SQLite::Database& database) {
   std::vector<SoftRoceRecord> records;
-  if (!database.tableExists("soft_roce")) {
+  if (!hasFormat(database, 2)) {
     return records;
   }
   SQLite::Statement query(database,

@@ -132,6 +132,7 @@ FileLock lockDatabase(const Location& location, std::chrono::milliseconds timeou
 std::unique_ptr<SQLite::Database> openForWriting(const Location& location,
                                                  std::chrono::milliseconds busyTimeout) {
   requireTrustedDatabase(location);
+  finishReplacement(location, busyTimeout);
   makePrivateFile(location.file);
   for (const auto& file : filesOf(location)) {
     makeExistingFilePrivate(file);  // earlier versions let the group read them

@@ -49,6 +49,18 @@ void inTransaction(SQLite::Database& database, const Location& location,
 void withReadOnlyDatabase(const Location& location, std::chrono::milliseconds busyTimeout,
                           const Work& work);
 
+/// Calls `use` with a private copy of the database and of its WAL, which it may change. Throws
+/// Error if the files cannot be copied.
+void withPrivateCopy(const Location& location, const std::function<void(const Location&)>& use);
+
+/// If the replacement of a damaged database is complete (setAsideCorruptDatabase()), moves the
+/// damaged one away and puts it in its place. The caller holds lockDatabase(). Returns the new path
+/// of the damaged one; empty if there is no replacement.
+std::filesystem::path putReplacementInPlace(const Location& location);
+
+/// The same for an open that may follow a process that was killed meanwhile.
+void finishReplacement(const Location& location, std::chrono::milliseconds timeout);
+
 /// The schema version that this program writes (`PRAGMA user_version`).
 inline constexpr int schemaVersion = 4;
 

@@ -32,6 +32,11 @@ inline std::filesystem::path readersCopyOf(const Location& location) {
   return location.folder / "vfpass-readable.db";
 }
 
+/// A complete database that replaces a damaged one; see setAsideCorruptDatabase().
+inline std::filesystem::path replacementOf(const Location& location) {
+  return location.folder / "vfpass-rebuilt.db";
+}
+
 /// Durably creates a missing directory with mode 0700 (parents with the default mode). Refuses a
 /// directory that requireTrustedFolder() refuses. Returns its path without symbolic links.
 std::filesystem::path makePrivateFolder(const std::filesystem::path& folder);

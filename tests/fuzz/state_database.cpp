@@ -136,7 +136,7 @@ void makeOld(const fs::path& file) {
 }
 
 void checkReplacement(const fs::path& folder) {
-  const fs::path aside = state::setAsideCorruptDatabase(folder);
+  const fs::path aside = state::setAsideCorruptDatabase(folder).file;
   require(fs::exists(aside), "a damaged database is kept");
   const Database replacement(folder, Database::Open::createIfMissing, noWait);
   require(replacement.leases().empty(), "the database that replaces a damaged one is empty");

@@ -64,6 +64,64 @@ void damagedPages(Case& test) {
   expectWorkingVm(test, "vm1");
 }
 
+std::string rowOf(const World& world, const std::string& query) {
+  sqlite3* opened = nullptr;
+  sqlite3_open((world.files.root() / database).c_str(), &opened);
+  std::string row;
+  const auto take = [](void* text, int, char** values, char**) {
+    *static_cast<std::string*>(text) = values[0] == nullptr ? "" : values[0];
+    return 0;
+  };
+  sqlite3_exec(opened, query.c_str(), take, &row, nullptr);
+  sqlite3_close(opened);
+  return row;
+}
+
+void overwriteTable(const World& world, const std::string& table) {
+  constexpr long size = 4096;
+  const long number =
+      std::stol(rowOf(world, "SELECT rootpage FROM sqlite_master WHERE name = '" + table + "'"));
+  std::fstream stream(world.files.root() / database,
+                      std::ios::in | std::ios::out | std::ios::binary);
+  stream.seekp((number - 1) * size);
+  stream << std::string(size, '\xaa');
+}
+
+bool isQuarantined(const World& world) {
+  return rowOf(world, "SELECT COUNT(*) FROM quarantine") == "1";
+}
+
+constexpr const char* tables[] = {"leases",    "generation",   "operations",  "steps",
+                                  "soft_roce", "ended_leases", "device_uses", "quarantine"};
+
+// The first page of a table, while vm1 has a lease, that of vm2 has ended, and a device is in
+// quarantine.
+template <std::size_t number>
+void damagedTable(Case& test) {
+  const std::string table = tables[number];
+  setUpVms(test.world, 3);
+  test.expectSuccess(test.run({"attach", "vm1"}));
+  test.expectSuccess(test.run({"attach", "vm2"}));
+  test.expectSuccess(test.run({"detach", "vm2"}));
+  execute(test.world,
+          "INSERT INTO quarantine VALUES ('0000:99:00.1', 'its reset failed: a reason', "
+          "'2026-11-28T12:00:00Z')");
+  overwriteTable(test.world, table);
+  const Result found = test.run({"recover"});
+  test.expectSuccess(found);
+  test.expect(found.output.find("vfpass.db.corrupt-1") != std::string::npos,
+              "the damaged database is set aside");
+  const bool isLost = table == "quarantine";
+  const bool isSaid =
+      found.output.find("not every device in quarantine could be read") != std::string::npos;
+  test.expect(isQuarantined(test.world) != isLost, "the quarantine is kept if it can be read");
+  test.expect(isSaid == isLost, "a lost quarantine is said");
+  test.expectSuccess(test.run({"recover"}));
+  test.expectConsistent();
+  expectWorkingVm(test, "vm1");
+  expectWorkingVm(test, "vm2");
+}
+
 void damagedHeader(Case& test) {
   setUpVms(test.world, 1);
   test.run({"attach", "vm0"});
@@ -135,6 +193,14 @@ std::vector<NamedCase> databaseCases() {
   return {{"damaged-record", damagedRecord},
           {"damaged-pages", damagedPages},
           {"damaged-header", damagedHeader},
+          {"damaged-leases", damagedTable<0>},
+          {"damaged-generation", damagedTable<1>},
+          {"damaged-operations", damagedTable<2>},
+          {"damaged-steps", damagedTable<3>},
+          {"damaged-soft-roce", damagedTable<4>},
+          {"damaged-ended-leases", damagedTable<5>},
+          {"damaged-device-uses", damagedTable<6>},
+          {"damaged-quarantine", damagedTable<7>},
           {"deleted-during-attach", deletedDuringAttach},
           {"interrupted-adoption", interruptedAdoption},
           {"clock-set-back", clockSetBack}};

@@ -81,6 +81,10 @@ class Database {
   /// as reserved: that boot ended without a release.
   void setCurrentBoot(std::string bootId);
 
+  /// Throws CorruptDatabase unless every table is intact and each of its records can be read:
+  /// damage can be anywhere, and opening reads only the first page.
+  void requireUndamaged() const;
+
   [[nodiscard]] std::vector<Lease> leases() const;  ///< by domain, then name
   [[nodiscard]] std::vector<Lease> leasesOf(const Uuid& domain) const;
 
@@ -156,8 +160,16 @@ class Database {
   std::unique_ptr<Implementation> implementation_;
 };
 
-/// Renames an unreadable database to `vfpass.db.corrupt-<n>` and returns the new path. Throws
-/// ExitCode::refused if it is readable (another process has rebuilt it meanwhile).
-std::filesystem::path setAsideCorruptDatabase(const std::filesystem::path& stateDirectory);
+/// A damaged database that another one has replaced.
+struct SetAside {
+  std::filesystem::path file;  ///< `vfpass.db.corrupt-<n>`
+  bool keptQuarantine = true;  ///< false: not all devices in quarantine could be read
+};
+
+/// Renames a database that Database::requireUndamaged() refuses, and replaces it by one with the
+/// devices in quarantine and the ended leases that can still be read in it. If the process is
+/// killed meanwhile, the next one that opens the database for writing completes that. Throws
+/// ExitCode::refused if it is not damaged (another process has rebuilt it meanwhile).
+SetAside setAsideCorruptDatabase(const std::filesystem::path& stateDirectory);
 
 }  // namespace vfpass::state

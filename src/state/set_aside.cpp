@@ -1,0 +1,260 @@
+#include <SQLiteCpp/Statement.h>
+#include <SQLiteCpp/Transaction.h>
+#include <SQLiteCpp/VariadicBind.h>
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <stdio.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "database_tables.hpp"
+#include "sqlite_connection.hpp"
+#include "state_folder.hpp"
+#include "vfpass/base/default_deadlines.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/mac_guid_uuid.hpp"
+#include "vfpass/state/database.hpp"
+#include "vfpass/state/record_json.hpp"
+
+namespace vfpass::state {
+namespace {
+
+/// Ignores a missing file. Never replaces an existing one: files set aside earlier stay.
+void moveAside(const std::filesystem::path& from, const std::filesystem::path& to) {
+  if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) != 0 &&
+      errno != ENOENT) {
+    throw systemFailure("cannot move " + printable(from.string()) + " to " + printable(to.string()),
+                        errno, from.parent_path());
+  }
+}
+
+bool isTaken(const std::filesystem::path& file) {
+  std::error_code ignored;  // the rename reports a name that cannot be checked
+  return std::filesystem::exists(std::filesystem::symlink_status(file, ignored));
+}
+
+Location freeName(const Location& location) {
+  for (int number = 1;; ++number) {
+    Location candidate{location.folder,
+                       location.file.string() + ".corrupt-" + std::to_string(number)};
+    if (!isTaken(candidate.file) && !isTaken(walOf(candidate))) {
+      return candidate;
+    }
+  }
+}
+
+/// Another process may have rebuilt the database since the caller found it damaged.
+bool isDamaged(const Location& location) {
+  try {
+    withReadOnlyDatabase(location, deadlines::rebuildDatabase, state::requireUndamaged);
+    return false;
+  } catch (const CorruptDatabase&) {
+    return true;
+  }
+}
+
+struct EndedRow {
+  std::string domain;
+  std::string entry;
+  std::int64_t generation = 0;
+  std::string record;  ///< empty: it has none, or it is damaged
+  std::string seal;
+};
+
+/// What can still be read of a damaged database, and of what no domain's XML tells.
+struct Salvage {
+  std::vector<QuarantinedDevice> quarantine;
+  bool wholeQuarantine = false;
+  std::vector<EndedRow> ended;
+  std::int64_t generation = 0;
+};
+
+bool isDamage(const SQLite::Exception& error) {
+  const int code = error.getExtendedErrorCode() & 0xff;
+  return code == SQLITE_CORRUPT || code == SQLITE_NOTADB || code == SQLITE_ERROR;
+}
+
+/// Calls `take` with each row that can be read, until one cannot. False if there is such a row, or
+/// if `take` returned false. NOT INDEXED, because an index can be damaged alone.
+template <typename Take>
+bool readRows(SQLite::Database& database, const std::string& query, Take take) {
+  bool isWhole = true;
+  try {
+    SQLite::Statement rows(database, query);
+    while (rows.executeStep()) {
+      isWhole = take(rows) && isWhole;
+    }
+    return isWhole;
+  } catch (const SQLite::Exception& error) {
+    if (!isDamage(error)) {
+      throw;
+    }
+    return false;
+  }
+}
+
+bool takeQuarantined(SQLite::Statement& row, Salvage& salvage) {
+  const auto device = parsePciAddress(row.getColumn(0).getString());
+  if (device) {
+    salvage.quarantine.push_back(
+        {*device, row.getColumn(1).getString(), row.getColumn(2).getString()});
+  }
+  return device.has_value();
+}
+
+/// A record of a newer version is not damaged.
+bool isReadable(const std::string& record) {
+  try {
+    handOverFromJson(record);
+  } catch (const CorruptDatabase&) {
+    return false;
+  } catch (const Error&) {
+    return true;
+  }
+  return true;
+}
+
+bool takeEnded(SQLite::Statement& row, Salvage& salvage) {
+  EndedRow ended{row.getColumn(0).getString(), row.getColumn(1).getString(),
+                 row.getColumn(2).getInt64(), row.getColumn(3).getString(),
+                 row.getColumn(4).getString()};
+  if (!parseUuid(ended.domain) || ended.generation < 0) {
+    return false;
+  }
+  if (!isReadable(ended.record)) {
+    ended.record.clear();
+    ended.seal.clear();
+  }
+  salvage.generation = std::max(salvage.generation, ended.generation);
+  salvage.ended.push_back(std::move(ended));
+  return true;
+}
+
+bool takeGenerationNumber(SQLite::Statement& row, Salvage& salvage) {
+  salvage.generation = std::max(salvage.generation, row.getColumn(0).getInt64());
+  return true;
+}
+
+/// False also if the number of the format is damaged.
+bool isBeforeQuarantine(SQLite::Database& database) {
+  return hasFormat(database, 1) && !hasFormat(database, 4);
+}
+
+void readAll(SQLite::Database& database, Salvage& salvage) {
+  const auto into = [&salvage](auto take) {
+    return [&salvage, take](SQLite::Statement& row) { return take(row, salvage); };
+  };
+  salvage.wholeQuarantine =
+      readRows(database, "SELECT device, reason, since FROM quarantine NOT INDEXED",
+               into(takeQuarantined)) ||
+      isBeforeQuarantine(database);
+  const std::string ended = " FROM ended_leases NOT INDEXED";
+  const bool hasRecords = !isBeforeQuarantine(database);
+  readRows(database,
+           "SELECT domain, vf_name, generation, " +
+               std::string(hasRecords ? "record, seal" : "'', ''") + ended,
+           into(takeEnded));
+  readRows(database, "SELECT last FROM generation", into(takeGenerationNumber));
+}
+
+/// Throws Error if the file cannot be read at all for another reason than its damage.
+Salvage salvageOf(const Location& location) {
+  Salvage salvage;
+  withPrivateCopy(location, [&](const Location& copy) {
+    try {
+      SQLite::Database database(copy.file.string(), SQLite::OPEN_READWRITE);
+      readAll(database, salvage);
+    } catch (const SQLite::Exception& error) {
+      if (!isDamage(error)) {
+        throwSqliteFailure({error.getExtendedErrorCode(), 0, error.what()}, location,
+                           deadlines::rebuildDatabase);
+      }
+    }
+  });
+  return salvage;
+}
+
+void writeEnded(SQLite::Database& database, const EndedRow& row) {
+  SQLite::Statement insert(database,
+                           "INSERT INTO ended_leases (domain, vf_name, generation, record, seal) "
+                           "VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING");
+  SQLite::bind(insert, row.domain, row.entry, row.generation, row.record, row.seal);
+  insert.exec();
+}
+
+void write(SQLite::Database& database, const Location& location, const Salvage& salvage) {
+  database.exec("PRAGMA synchronous = FULL");
+  migrate(database, location);
+  SQLite::Transaction transaction(database);
+  for (const QuarantinedDevice& device : salvage.quarantine) {
+    writeQuarantine(database, device);
+  }
+  for (const EndedRow& row : salvage.ended) {
+    writeEnded(database, row);
+  }
+  raiseGeneration(database, static_cast<std::uint64_t>(salvage.generation));
+  transaction.commit();
+  // Last: until then, all data is in the file itself, synced, and needs no checkpoint.
+  database.execAndGet("PRAGMA journal_mode = WAL");
+}
+
+/// Under its name, a replacement is always complete.
+void writeReplacement(const Location& location, const Salvage& salvage) {
+  const Location draft{location.folder, location.folder / "vfpass-rebuilding.db"};
+  for (const auto& file : {draft.file, walOf(draft), shmOf(draft),
+                           std::filesystem::path(draft.file.string() + "-journal")}) {
+    std::filesystem::remove(file);  // left by a process that was killed
+  }
+  makePrivateFile(draft.file);
+  try {
+    SQLite::Database database(draft.file.string(), SQLite::OPEN_READWRITE | SQLite::OPEN_NOFOLLOW);
+    write(database, draft, salvage);
+  } catch (const SQLite::Exception& error) {
+    throwSqliteFailure({error.getExtendedErrorCode(), 0, error.what()}, draft,
+                       deadlines::rebuildDatabase);
+  }
+  std::filesystem::rename(draft.file, replacementOf(location));
+  syncFolder(location.folder);
+}
+
+}  // namespace
+
+std::filesystem::path putReplacementInPlace(const Location& location) {
+  if (!isTaken(replacementOf(location))) {
+    return {};
+  }
+  requireTrustedFile(replacementOf(location));
+  const Location aside = freeName(location);
+  // The WAL first: SQLite must not find it beside another database.
+  moveAside(walOf(location), walOf(aside));
+  moveAside(shmOf(location), shmOf(aside));
+  moveAside(location.file, aside.file);
+  std::filesystem::rename(replacementOf(location), location.file);
+  syncFolder(location.folder);
+  return aside.file;
+}
+
+void finishReplacement(const Location& location, std::chrono::milliseconds timeout) {
+  if (isTaken(replacementOf(location))) {
+    const FileLock lock = lockDatabase(location, timeout);
+    putReplacementInPlace(location);
+  }
+}
+
+SetAside setAsideCorruptDatabase(const std::filesystem::path& stateDirectory) {
+  const Location location = databaseIn(stateDirectory);
+  if (!isTaken(location.file)) {
+    throw Error("cannot set aside " + printable(location.file.string()) + ": no such file");
+  }
+  const FileLock lock = lockDatabase(location, deadlines::rebuildDatabase);
+  if (!isDamaged(location)) {
+    throw Error("cannot set aside " + printable(location.file.string()) + ": not damaged", {},
+                ExitCode::refused);
+  }
+  const Salvage salvage = salvageOf(location);
+  writeReplacement(location, salvage);
+  return {putReplacementInPlace(location), salvage.wholeQuarantine};
+}
+
+}  // namespace vfpass::state
