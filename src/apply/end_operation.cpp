@@ -160,10 +160,11 @@ class Recovery {
     leaveNamedVfs();
     gate_.require(kernelActionsAmong(stepsLeft()));
     for (std::size_t at = 0; at < operation_.steps.size(); ++at) {
-      const JournaledStep& step = operation_.steps[at];
+      JournaledStep& step = operation_.steps[at];
       if (step.status == StepStatus::done || std::holds_alternative<EditDomain>(step.step.action)) {
         continue;
       }
+      step.status = StepStatus::started;  // a rollback has to take it back, too
       try {
         act(step.step.action);
       } catch (const Error&) {
@@ -173,6 +174,7 @@ class Recovery {
         throw;
       }
       tools_.database.markSteps(operation_.id, at, 1, StepStatus::done);
+      step.status = StepStatus::done;
     }
     return true;
   }

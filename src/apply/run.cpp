@@ -278,18 +278,33 @@ class Run {
   [[noreturn]] void yield(const TakenOver& error) {
     const bool rollsBack = plan_.kind == PlanKind::detach;
     if (rollsBack) {
-      locks_.clear();
-      for (std::size_t at = done_; at-- > 0;) {
-        for (const auto& action : plan_.steps[at].undo) {
-          if (isDomainAction(action)) {
-            perform(action, tools_, warnings_);
-          }
-        }
+      try {
+        turnBack();
+        rollBackXml();
+      } catch (const Error& second) {
+        throwRollbackFailed(error, second);
       }
     }
     finish();
     throw Error(std::string(error.what()) + (rollsBack ? "; the detach was rolled back" : ""),
                 "check `vfpass status`, then run the command again", ExitCode::refused);
+  }
+
+  void rollBackXml() {
+    locks_.clear();
+    for (std::size_t at = done_; at-- > 0;) {
+      for (const auto& action : plan_.steps[at].undo) {
+        if (isDomainAction(action)) {
+          performInverse(action, tools_, warnings_);
+        }
+      }
+    }
+  }
+
+  [[noreturn]] static void throwRollbackFailed(const Error& error, const Error& second) {
+    throw Error(std::string(error.what()) + "; rolling back failed: " + second.what(),
+                thenRecover(second.remedy().empty() ? "fix the cause" : second.remedy()),
+                error.code());
   }
 
   [[noreturn]] void fail(const Error& error) {
@@ -316,9 +331,7 @@ class Run {
       rollBack();
       finish();
     } catch (const Error& second) {
-      throw Error(std::string(error.what()) + "; rolling back failed: " + second.what(),
-                  thenRecover(second.remedy().empty() ? "fix the cause" : second.remedy()),
-                  error.code());
+      throwRollbackFailed(error, second);
     }
   }
 

@@ -148,6 +148,36 @@ TEST_F(LostAnswerTest, RollsNothingBackUnlessItCanRecordThatItDoes) {
   EXPECT_EQ(host.fingerprint(), before);
 }
 
+// A domain start has taken over the leases while libvirt defined the domain.
+TEST_F(LostAnswerTest, YieldsToAStartOnlyIfItCanRecordThatItRollsBack) {
+  host.attach();
+  const Plan plan = host.detachPlan();
+  const Plan prepare = host.preparePlan();
+  host.hypervisor.afterDefine = [&] {
+    host.hypervisor.afterDefine = nullptr;
+    host.execute(prepare);
+  };
+  refuseStatus("undoing");
+  EXPECT_THROW(host.execute(plan), Error);
+  EXPECT_FALSE(domain::parseDomain(host.xml()).managed) << "no inverse has run";
+  acceptStatus();
+  EXPECT_THAT(host.recoverAll(), ElementsAre(HasSubstr("rolled back: the domain is running")));
+  EXPECT_TRUE(domain::parseDomain(host.xml()).managed);
+  EXPECT_EQ(host.leases()[0].state, LeaseState::starting);
+}
+
+TEST_F(LostAnswerTest, RecoveryTakesBackWhatItHasPluggedItself) {
+  const Plan plan = livePlan();
+  const std::string before = host.fingerprint();
+  host.hypervisor.killAfterLive = 0;  // the metadata, which recovery writes again
+  EXPECT_THROW(host.execute(plan), fake::Killed);
+  host.hypervisor.killAfterLive = -1;
+  host.hypervisor.failAtLive = 3;  // the second device
+  EXPECT_THAT(host.recoverAll(), ElementsAre(EndsWith("rolled back")));
+  EXPECT_THAT(host.plugged(), IsEmpty());
+  EXPECT_EQ(host.fingerprint(), before);
+}
+
 TEST_F(LostAnswerTest, GoesOnWithARollbackWhateverReadsBack) {
   const Plan plan = host.attachPlan();
   const std::string before = host.fingerprint();
