@@ -83,9 +83,10 @@ bool goesForward(const Operation& operation, Tools& tools) {
 
 class Recovery {
  public:
-  Recovery(const Operation& operation, Tools& tools)
+  Recovery(const Operation& operation, Tools& tools, std::vector<std::string>& warnings)
       : operation_(operation),
         tools_(tools),
+        warnings_(warnings),
         plan_(planOf(operation)),
         gate_(plan_, tools),
         sameBoot_(operation.bootId == tools.kernel.bootId()) {}
@@ -316,12 +317,12 @@ class Recovery {
 
   Operation operation_;
   Tools& tools_;
+  std::vector<std::string>& warnings_;
   Plan plan_;
   HolderGate gate_;
   bool sameBoot_;
   std::optional<Definitions> definitions_;
   std::vector<state::FileLock> locks_;
-  std::vector<std::string> warnings_;
   std::vector<std::string> kept_;  ///< VFs that leaveNamedVfs() has left, with the reasons
 };
 
@@ -358,8 +359,9 @@ std::string thenRecover(const std::string& remedy) {
   return remedy.ends_with(recover) ? remedy : remedy + ", then " + recover;
 }
 
-std::string endOperation(const Operation& operation, Tools& tools) {
-  return Recovery(operation, tools).end();
+std::string endOperation(const Operation& operation, Tools& tools,
+                         std::vector<std::string>& warnings) {
+  return Recovery(operation, tools, warnings).end();
 }
 
 }  // namespace vfpass::apply

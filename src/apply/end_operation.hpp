@@ -18,8 +18,9 @@ bool changesDomain(const state::Operation& operation);
 /// Completes or rolls back an operation whose writer is dead, and returns which of them in one
 /// line. The caller holds the operation's writer lock and, if it has steps on a domain, the
 /// domain's lock. Idempotent: after an Error the operation is still open, and its direction is that
-/// in which this has begun.
-std::string endOperation(const state::Operation& operation, Tools& tools);
+/// in which this has begun. Adds warnings for the user, also before an Error.
+std::string endOperation(const state::Operation& operation, Tools& tools,
+                         std::vector<std::string>& warnings);
 
 /// Deletes the operation from the journal, and the lock file of its writer.
 void finishOperation(std::int64_t operation, Tools& tools);

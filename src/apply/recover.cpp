@@ -91,7 +91,8 @@ void recoverOne(const Operation& found, Tools& tools, const std::optional<Uuid>&
   }
   try {
     requireSealKey(planOf(*open), tools);
-    recovered.done.push_back({open->domain, open->domainName, endOperation(*open, tools)});
+    recovered.done.push_back(
+        {open->domain, open->domainName, endOperation(*open, tools, recovered.warnings)});
   } catch (const Error& error) {
     recovered.unrecovered.push_back(unrecovered(*open, error));
   }

@@ -34,6 +34,9 @@ apply::Recovered reportedRecovery(Session& session, apply::Tools& tools,
   for (const auto& work : recovered.done) {
     session.note(work.line);
   }
+  for (const auto& warning : recovered.warnings) {
+    session.warn(warning);
+  }
   for (const auto& work : recovered.left) {
     const std::string line = "another vfpass command works on " + work;
     locked ? session.verbose(line) : session.note(line);

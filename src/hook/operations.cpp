@@ -193,6 +193,7 @@ void logRecovered(const apply::Recovered& recovered) {
       syslog(LOG_WARNING, "%s", line.c_str());
     }
   }
+  logWarnings(recovered.warnings);
 }
 
 }  // namespace

@@ -373,6 +373,8 @@ TEST(HolderGate, RollbackKeepsCreatedVfsThatAnotherVmUses) {
   host.hypervisor.killBeforeDefine = false;
   host.kernel.holders = {foreign(HolderKind::vfio, spareVf(host))};
   EXPECT_EQ(host.recoverAll().size(), 1U);
+  EXPECT_THAT(host.recoveryWarnings,
+              testing::ElementsAre(HasSubstr("kept the new VFs of PF 0000:01:00.0: ")));
   EXPECT_FALSE(host.kernel.pfs.begin()->second.vfs.empty());
   EXPECT_TRUE(host.leases().empty());
   EXPECT_TRUE(host.recoverAll().empty());

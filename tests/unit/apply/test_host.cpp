@@ -220,6 +220,7 @@ std::vector<std::string> Host::recoverAll() {
                            databaseTimeout);
   Tools recoverTools = tools(database);
   const auto recovered = recover(recoverTools);
+  recoveryWarnings = recovered.warnings;
   throwUnrecovered(recovered.unrecovered);
   std::vector<std::string> lines;
   for (const auto& operation : recovered.done) {

@@ -41,6 +41,7 @@ class Host {
   [[nodiscard]] std::set<std::string> plugged() const;
   /// Like a new process: opens the database again.
   std::vector<std::string> recoverAll();
+  std::vector<std::string> recoveryWarnings;  ///< of the last recoverAll()
   [[nodiscard]] std::vector<Lease> leases() const;
   Tools tools(state::Database& database);
   /// All state that must be either old or new: kernel, XML, leases.

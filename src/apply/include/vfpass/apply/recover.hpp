@@ -30,8 +30,9 @@ struct UnrecoveredOperation {
 struct Recovered {
   std::vector<RecoveredOperation> done;
   std::vector<UnrecoveredOperation> unrecovered;
-  std::vector<std::string> left;     ///< those on which a living command works, in one line each
-  std::optional<Cancelled> stopped;  ///< a signal asked for it; the operations not listed are open
+  std::vector<std::string> warnings;  ///< what recovery left as it is, or could not do
+  std::vector<std::string> left;      ///< those on which a living command works, in one line each
+  std::optional<Cancelled> stopped;   ///< a signal asked for it; the operations not listed are open
 };
 
 /// An operation that was deleted from the journal, and what is left of its steps, in one line each.
