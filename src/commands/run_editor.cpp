@@ -1,6 +1,7 @@
 #include "run_editor.hpp"
 
 #include <spawn.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
@@ -16,9 +17,11 @@
 #include <iterator>
 #include <optional>
 #include <sstream>
+#include <utility>
 #include <vector>
 
 #include "vfpass/base/deadline.hpp"
+#include "vfpass/base/file_descriptor.hpp"
 #include "vfpass/base/scope_guard.hpp"
 #include "vfpass/base/stop_signals.hpp"
 #include "vfpass/base/text.hpp"
@@ -82,9 +85,38 @@ std::vector<pid_t> withDescendants(pid_t process) {
   return found;
 }
 
+// Handles, not numbers: one that ends leaves its number to another process. One that has ended
+// already may have none.
+std::vector<FileDescriptor> handlesOf(const std::vector<pid_t>& processes) {
+  std::vector<FileDescriptor> handles;
+  for (const pid_t process : processes) {
+    FileDescriptor handle(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)));
+    if (handle) {
+      handles.push_back(std::move(handle));
+    }
+  }
+  return handles;
+}
+
+// Editors save the text in a file of their own at SIGTERM. One that ignores it would go on writing
+// into a folder whose content vfpass has reported. They are in our process group, so each gets the
+// signal by itself.
+void endProcesses(const std::vector<pid_t>& processes) {
+  constexpr std::chrono::seconds timeToEnd{3};
+  const auto handles = handlesOf(processes);
+  for (const int signal : {SIGTERM, SIGKILL}) {
+    for (const FileDescriptor& handle : handles) {
+      ::syscall(SYS_pidfd_send_signal, handle.get(), signal, nullptr, 0);
+    }
+    const Deadline end(timeToEnd);
+    for (const pid_t process : processes) {
+      waitForExit({process}, end);
+    }
+  }
+}
+
 int waitFor(pid_t child) {
   constexpr std::chrono::milliseconds checkInterval{200};
-  constexpr std::chrono::seconds timeToEnd{3};
   try {
     for (;;) {
       StopSignals::throwIfAsked();
@@ -94,14 +126,7 @@ int waitFor(pid_t child) {
       }
     }
   } catch (const Cancelled&) {
-    const auto processes = withDescendants(child);
-    for (const pid_t process : processes) {
-      ::kill(process, SIGTERM);
-    }
-    const Deadline end(timeToEnd);
-    for (const pid_t process : processes) {
-      waitForExit({process}, end);
-    }
+    endProcesses(withDescendants(child));
     static_cast<void>(statusOf(child));
     throw;
   }
@@ -112,6 +137,24 @@ std::string describeEnd(int status) {
   return signal == nullptr ? "ended with exit status " + std::to_string(status)
                            : "was ended by SIG" + std::string(signal);
 }
+
+/// Ignores a signal during its lifetime. Restores also the flags, which signal(2) would lose:
+/// without SA_RESETHAND a second Ctrl-C would not end vfpass (StopSignals).
+class IgnoredSignal {
+ public:
+  explicit IgnoredSignal(int signal) : signal_(signal) {
+    struct sigaction ignore = {};
+    ignore.sa_handler = SIG_IGN;
+    ::sigaction(signal_, &ignore, &before_);
+  }
+  ~IgnoredSignal() { ::sigaction(signal_, &before_, nullptr); }
+  IgnoredSignal(const IgnoredSignal&) = delete;
+  IgnoredSignal& operator=(const IgnoredSignal&) = delete;
+
+ private:
+  int signal_;
+  struct sigaction before_ = {};
+};
 
 /// The mode of the terminal, which an editor that crashes does not restore.
 class TerminalMode {
@@ -142,12 +185,8 @@ std::string editorCommand() {
 
 void runEditor(const std::string& editor, const std::filesystem::path& file) {
   // As with system(3): Ctrl-C in the editor is for the editor.
-  const auto interrupt = std::signal(SIGINT, SIG_IGN);
-  const auto quit = std::signal(SIGQUIT, SIG_IGN);
-  const ScopeGuard restore([&] {
-    std::signal(SIGINT, interrupt);
-    std::signal(SIGQUIT, quit);
-  });
+  const IgnoredSignal interrupt(SIGINT);
+  const IgnoredSignal quit(SIGQUIT);
   const std::string script = editor + " \"$@\"";
   const TerminalMode terminal;
   ScopeGuard restoreTerminal([&] { terminal.restore(); });

@@ -209,6 +209,9 @@ class Edit(unittest.TestCase):
         self.assertEqual(sorted(each.name for each in self.copies()), ["a.yaml", "a.yaml.save"])
         self.assertIn("changes that are not saved may be in a.yaml.save beside it", errors)
 
+    def test_kills_an_editor_that_ignores_the_signal(self):
+        self.assertNotIn("edited copy", self.stopped("trap '' TERM"))
+
     def test_restores_the_terminal_when_a_signal_ends_it(self):
         started = self.home / "started"
         child, terminal = pty.fork()
