@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <tuple>
 
 #include "attach_decisions.hpp"
 #include "vfpass/base/shell.hpp"
@@ -65,6 +66,30 @@ bool checkPool(const Adoption& adoption, std::string_view pfNetdev) {
   return false;
 }
 
+std::string valuesOf(const HostElement& element) {
+  return element.interface ? "an <interface> with MAC " +
+                                 (element.mac ? toString(*element.mac) : "none") + " and VLAN " +
+                                 std::to_string(element.vlan.value_or(0))
+                           : "a <hostdev>";
+}
+
+// A lease has one MAC and one VLAN. libvirt has set those of the running <interface>, and will set
+// those of the definition at the next start.
+bool checkRunningValues(const Adoption& adoption, const HostElement& configured,
+                        const HostElement& live) {
+  const auto values = [](const HostElement& element) {
+    return std::tuple(element.interface, element.mac, element.vlan.value_or(0));
+  };
+  if (values(configured) == values(live)) {
+    return true;
+  }
+  adoption.object("the running guest has " + toString(adoption.device) + " by " + valuesOf(live) +
+                      ", its persistent configuration by " + valuesOf(configured),
+                  "make the configuration equal with " + editDomain(adoption.input) +
+                      ", or attach while the VM is shut off");
+  return false;
+}
+
 // Which configurations have the element, and which of them this attach changes.
 const HostElement* checkConfigurations(const Adoption& adoption) {
   const AttachInput& input = adoption.input;
@@ -103,6 +128,10 @@ const HostElement* checkConfigurations(const Adoption& adoption) {
     adoption.object("the persistent configuration of " + domain + " has " + device +
                         ", but the running guest does not",
                     "take it over with --config; the guest gets it at its next start");
+    return nullptr;
+  }
+  if (live != nullptr && configured != nullptr &&
+      !checkRunningValues(adoption, *configured, *live)) {
     return nullptr;
   }
   return configured != nullptr ? configured : live;

@@ -244,6 +244,25 @@ TEST_F(AdoptTest, InterfaceKeepsItsMac) {
   EXPECT_THAT(objection().message, HasSubstr("52:54:00:00:00:09"));
 }
 
+// libvirt has set the MAC of the running one, and the lease would record that of the definition.
+TEST_F(AdoptTest, RefusesRunningInterfaceThatDiffersFromItsDefinition) {
+  input.elements[0].interface = true;
+  input.elements[0].mac = parseMacAddress("52:54:00:00:00:09");
+  run();
+  EXPECT_THAT(decide().objections, IsEmpty());
+  input.liveElements[0].mac = parseMacAddress("52:54:00:00:00:0b");
+  const auto found = objection();
+  EXPECT_THAT(found.message, HasSubstr("by an <interface> with MAC 52:54:00:00:00:0b and VLAN 0"));
+  EXPECT_THAT(found.message,
+              HasSubstr("configuration by an <interface> with MAC 52:54:00:00:00:09"));
+  EXPECT_THAT(found.remedy, HasSubstr("`virsh edit train0`"));
+  input.liveElements = input.elements;
+  input.liveElements[0].vlan = 7;
+  EXPECT_THAT(objection().message, HasSubstr("and VLAN 7"));
+  input.liveElements[0] = element;
+  EXPECT_THAT(objection().message, HasSubstr("by a <hostdev>"));
+}
+
 // libvirt would set the element's values at each start, and the lease would record others.
 TEST_F(AdoptTest, InterfaceKeepsMacAndVlanAfterItWasTakenOver) {
   input.elements[0].interface = true;
