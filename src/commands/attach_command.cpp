@@ -65,7 +65,7 @@ ExitCode attach(Session& session, const AttachOptions& options) {
   session.operations().begin(events::Operation::attach, options.vm);
   const commands::Subject first = findSubject(session, options.vm);
   session.operations().setDomain(first.domain.uuid, first.domain.name);
-  const auto domainLock = lockDomain(session, first.domain.uuid);
+  const auto domainLock = lockDomain(session, first.domain.uuid, first.domain.name);
   const commands::DomainSurvey survey = recoverInterruptedWork(session, first.domain.uuid);
   // Read again: another attach, or the recovery, may have changed the domain in the meantime.
   commands::Subject subject = findSubject(session, options.vm);

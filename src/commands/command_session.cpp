@@ -75,6 +75,24 @@ std::string withRemedy(const Error& error) {
   return std::string(error.what()) + (error.remedy().empty() ? "" : "; " + error.remedy());
 }
 
+LockProgress::LockProgress(report::ProgressLine& line, std::string subject)
+    : observer_([this, &line, subject = std::move(subject)](const state::LockWait* wait) {
+        show(line, subject, wait);
+      }) {}
+
+void LockProgress::show(report::ProgressLine& line, const std::string& subject,
+                        const state::LockWait* wait) {
+  ticker_.reset();
+  if (wait == nullptr) {
+    line.clear();
+    return;
+  }
+  line.show("waiting for the lock of " +
+            (subject.empty() ? state::lockSubject(wait->file) : subject) + ", held by " +
+            wait->holder);
+  ticker_.emplace(line);
+}
+
 Session::Session(GlobalOptions options, std::ostream& out, std::ostream& err)
     : options_(std::move(options)),
       out_(out),
@@ -85,6 +103,7 @@ Session::Session(GlobalOptions options, std::ostream& out, std::ostream& err)
       style_{options_.json, wantsColor(options_)},
       progress_(err, report::isTerminalForProgress() && !options_.quiet && options_.verbosity == 0,
                 report::terminalColumns()),
+      lockWaits_(showLockWaits()),
       pager_(out) {}
 
 Session::Session(Session& whole, std::ostream& out) : Session(whole.options_, out, whole.err_) {
@@ -309,8 +328,13 @@ apply::Tools Session::hostTools() {
   return tools;
 }
 
+std::unique_ptr<LockProgress> Session::showLockWaits(const std::string& subject) {
+  return progress_.isEnabled() ? std::make_unique<LockProgress>(progress_, subject) : nullptr;
+}
+
 void Session::run(const Plan& plan, apply::Tools& tools, std::vector<state::FileLock> locks) {
   const StopSignals stop;
+  const report::ProgressTicker ticker(progress_);  // a single step can take minutes
   for (const auto& warning : apply::run(plan, tools, std::move(locks))) {
     warn(warning);
   }

@@ -77,6 +77,18 @@ struct GlobalOptions {
   bool noPager = false;
 };
 
+/// Shows what the command waits for, on a line whose seconds count.
+class LockProgress {
+ public:
+  LockProgress(report::ProgressLine& line, std::string subject);
+
+ private:
+  void show(report::ProgressLine& line, const std::string& subject, const state::LockWait* wait);
+
+  std::optional<report::ProgressTicker> ticker_;  ///< while it waits
+  state::LockWaitObserver observer_;
+};
+
 /// The resources of one command. Each is opened at its first use, so that a command fails only over
 /// resources that it needs.
 class Session {
@@ -181,6 +193,11 @@ class Session {
   /// On a terminal, unless --quiet or --verbose. The functions above write over it.
   report::ProgressLine& progress() { return progress_; }
 
+  /// While the result lives, a wait for a lock is such a line: "waiting for the lock of VM train0,
+  /// held by process 123 (vfpass detach train0)". `subject` is for locks whose subject is not in
+  /// the name of their file. Null if there are no such lines.
+  std::unique_ptr<LockProgress> showLockWaits(const std::string& subject = {});
+
   /// Throws (bad input) for a captured tree. `what` is the command.
   void requireThisHost(const std::string& what) const;
 
@@ -222,6 +239,7 @@ class Session {
   std::optional<config::Configuration> configuration_;
   std::optional<std::vector<config::Problem>> configurationProblems_;
   report::ProgressLine progress_;
+  std::unique_ptr<LockProgress> lockWaits_;
   std::set<std::string> warned_;
   std::set<std::string>* warnedByWhole_ = nullptr;  ///< and printed; null: this is no part
   report::Result result_;

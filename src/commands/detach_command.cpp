@@ -271,7 +271,7 @@ ExitCode detach(Session& session, const DetachOptions& options) {
   const Target first = findTarget(session, options.vm, database.leases());
   const Uuid uuid = first.uuid;
   session.operations().setDomain(uuid, first.name);
-  const auto domainLock = lockDomain(session, uuid);
+  const auto domainLock = lockDomain(session, uuid, first.name);
   const commands::DomainSurvey survey = recoverInterruptedWork(session, uuid);
   const Target target = findTarget(session, toString(uuid), database.leases());
   const Scope scope = scopeOf(target, options.scope);

@@ -139,9 +139,10 @@ bool usedAll(Session& session, const commands::DomainSurvey& survey, const Uuid&
   return found != nullptr && plan::findGarbage(leases, useOf(session, found, leases)).empty();
 }
 
-void collect(Session& session, const commands::DomainSurvey& survey, const Uuid& domain) {
+void collect(Session& session, const commands::DomainSurvey& survey, const Uuid& domain,
+             const std::string& name) {
   session.operations().begin(events::Operation::gc);
-  const auto domainLock = lockDomain(session, domain);
+  const auto domainLock = lockDomain(session, domain, name);
   auto& database = session.database();
   const auto found = session.hypervisor().findDomain(toString(domain));
   const auto use = useOf(session, found ? &*found : nullptr, database.leasesOf(domain));
@@ -207,7 +208,7 @@ ExitCode gc(Session& session) {
       continue;
     }
     try {
-      collect(session, survey, domain);
+      collect(session, survey, domain, leases.front().domainName);
     } catch (const Error& error) {  // a device in use does not stop the other domains' release
       code = session.fail(error);
     }

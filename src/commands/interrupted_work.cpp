@@ -29,6 +29,7 @@ apply::Recovered reportedRecovery(Session& session, apply::Tools& tools,
                                   const std::optional<Uuid>& domain,
                                   const std::optional<Uuid>& locked) {
   const StopSignals stop;
+  const report::ProgressTicker ticker(session.progress());
   auto recovered = apply::recover(tools, domain, locked);
   recordRecovery(session.operations(), recovered);
   for (const auto& work : recovered.done) {
@@ -87,7 +88,8 @@ DomainSurvey recoverInterruptedWork(Session& session, const Uuid& domain) {
   return interrupted ? surveyDomains(session) : survey;
 }
 
-state::FileLock lockDomain(Session& session, const Uuid& domain) {
+state::FileLock lockDomain(Session& session, const Uuid& domain, const std::string& name) {
+  const auto waits = session.showLockWaits("VM " + name);
   return state::FileLock::acquire(state::domainLockFile(session.options().runDirectory, domain),
                                   session.tools().lockTimeout);
 }

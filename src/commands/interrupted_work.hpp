@@ -27,7 +27,7 @@ apply::Recovered reportedRecovery(Session& session, apply::Tools& tools,
                                   const std::optional<Uuid>& locked);
 
 /// Serialises attach, detach, gc and recovery of one domain. The hook never takes this lock, so it
-/// may be held across libvirt calls.
-state::FileLock lockDomain(Session& session, const Uuid& domain);
+/// may be held across libvirt calls. On a terminal the wait for it names the domain.
+state::FileLock lockDomain(Session& session, const Uuid& domain, const std::string& name);
 
 }  // namespace vfpass::commands

@@ -1,12 +1,15 @@
 #include "vfpass/report/progress_line.hpp"
 
+#include <pthread.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdlib>
 #include <ostream>
 #include <string_view>
+#include <system_error>
 
 #include "text_values.hpp"
 #include "vfpass/base/text.hpp"
@@ -43,6 +46,13 @@ void ProgressLine::tick() {
   }
 }
 
+void ProgressLine::refresh() {
+  const std::lock_guard lock(mutex_);
+  if (visible_ && now_() - drawn_ >= std::chrono::milliseconds(990)) {  // wake-ups are not exact
+    draw();
+  }
+}
+
 void ProgressLine::clear() {
   const std::lock_guard lock(mutex_);
   erase();
@@ -67,6 +77,40 @@ void ProgressLine::draw() {
   }
   out_ << eraseLine << text << time << std::flush;
   visible_ = true;
+}
+
+ProgressTicker::ProgressTicker(ProgressLine& line, std::chrono::milliseconds interval) {
+  if (!line.isEnabled()) {
+    return;
+  }
+  // Signals are for the thread that waits: one that this thread took would interrupt nothing.
+  sigset_t all{};
+  sigset_t before{};
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    thread_ = std::thread([this, &line, interval] { run(line, interval); });
+  } catch (const std::system_error&) {  // no memory for it: the line then counts no seconds
+  }
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+ProgressTicker::~ProgressTicker() {
+  {
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+  }
+  end_.notify_one();
+  if (thread_.joinable()) {
+    thread_.join();
+  }
+}
+
+void ProgressTicker::run(ProgressLine& line, std::chrono::milliseconds interval) {
+  std::unique_lock lock(mutex_);
+  while (!end_.wait_for(lock, interval, [this] { return ended_; })) {
+    line.refresh();
+  }
 }
 
 bool isTerminalForProgress() {

@@ -10,14 +10,17 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <mutex>
 #include <system_error>
+#include <utility>
 
 #include "state_folder.hpp"
 #include "vfpass/base/file_descriptor.hpp"
+#include "vfpass/base/scope_guard.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
@@ -97,9 +100,10 @@ class ThreadTimer {
   timer_t timer_{};
 };
 
-/// Takes an exclusive flock, waiting in the kernel until the deadline. Returns false if it has
-/// passed. Throws std::system_error if flock(2) fails.
-bool flockUntil(int descriptor, Clock::time_point deadline) {
+/// Takes an exclusive flock, waiting in the kernel until the deadline; calls `beforeWaiting` if it
+/// has to. Returns false if the deadline has passed. Throws std::system_error if flock(2) fails.
+bool flockUntil(int descriptor, Clock::time_point deadline,
+                const std::function<void()>& beforeWaiting) {
   if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0) {
     return true;
   }
@@ -109,6 +113,7 @@ bool flockUntil(int descriptor, Clock::time_point deadline) {
   if (Clock::now() >= deadline) {
     return false;
   }
+  beforeWaiting();
   installWakeUpHandler();
   const UnblockedSignal unblocked;
   const ThreadTimer timer(deadline);
@@ -159,18 +164,59 @@ void writePid(int descriptor) {
   }
 }
 
+// ` (vfpass detach train0)`; empty for one that has ended, or that hides it (hidepid of proc(5)).
+std::string commandOf(std::uint64_t pid) {
+  constexpr std::size_t longest = 60;
+  std::array<char, 256> text{};
+  const FileDescriptor file(
+      ::open(("/proc/" + std::to_string(pid) + "/cmdline").c_str(), O_RDONLY | O_CLOEXEC));
+  const ssize_t size = file ? ::read(file.get(), text.data(), text.size()) : 0;
+  std::string line(text.data(), size > 0 ? static_cast<std::size_t>(size) : 0);
+  line.erase(0, line.rfind('/', line.find('\0')) + 1);  // the program without its folder
+  std::ranges::replace(line, '\0', ' ');
+  line = line.substr(0, std::min(longest, line.find_last_not_of(' ') + 1));
+  return line.empty() ? "" : " (" + printable(line) + ")";
+}
+
 std::string holderOf(int descriptor) {
   std::array<char, 16> text{};
   const ssize_t size = ::pread(descriptor, text.data(), text.size(), 0);
   const std::string_view content(text.data(), size > 0 ? static_cast<std::size_t>(size) : 0);
   const auto pid = parseNumber(trim(content));
-  return pid ? "process " + std::to_string(*pid) : "another process";
+  return pid ? "process " + std::to_string(*pid) + commandOf(*pid) : "another process";
 }
+
+std::atomic<LockWaitObserver*> lockWaitObserver = nullptr;
+
+}  // namespace
+
+LockWaitObserver::LockWaitObserver(Observe observe)
+    : observe_(std::move(observe)), outer_(lockWaitObserver.exchange(this)) {}
+
+LockWaitObserver::~LockWaitObserver() { lockWaitObserver = outer_; }
+
+void LockWaitObserver::tell(const LockWait* wait) {
+  if (const LockWaitObserver* observer = lockWaitObserver) {
+    observer->observe_(wait);
+  }
+}
+
+namespace {
 
 bool lockUntil(const FileDescriptor& opened, const std::filesystem::path& file,
                Clock::time_point deadline) {
+  bool waits = false;
+  const ScopeGuard over([&] {
+    if (waits) {
+      LockWaitObserver::tell(nullptr);
+    }
+  });
   try {
-    return flockUntil(opened.get(), deadline);
+    return flockUntil(opened.get(), deadline, [&] {
+      const LockWait wait{file, holderOf(opened.get())};
+      waits = true;
+      LockWaitObserver::tell(&wait);
+    });
   } catch (const std::system_error& error) {
     throw systemFailure("cannot take " + named(file), error.code().value(), file.parent_path());
   }
@@ -274,6 +320,19 @@ std::filesystem::path domainLockFile(const std::filesystem::path& runDirectory,
 std::filesystem::path writerLockFile(const std::filesystem::path& runDirectory,
                                      std::int64_t operation) {
   return runDirectory / ("operation-" + std::to_string(operation) + ".lock");
+}
+
+std::string lockSubject(const std::filesystem::path& file) {
+  const std::string name = file.stem().string();
+  const auto dash = std::min(name.find('-'), name.size() - 1);
+  const std::string kind = name.substr(0, dash);
+  for (const auto& [prefix, subject] :
+       {std::pair("pf", "PF "), {"domain", "domain "}, {"operation", "operation "}}) {
+    if (kind == prefix) {
+      return subject + printable(name.substr(dash + 1));
+    }
+  }
+  return file.filename() == softRoceLockFile({}) ? "the SoftRoCE links" : printable(file.string());
 }
 
 }  // namespace vfpass::state

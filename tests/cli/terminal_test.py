@@ -1,6 +1,7 @@
 """terminal_test.py VFPASS: sessions of a user in a real terminal (tmux): pager, --watch, progress, colours and completion, as the screen
 shows them."""
 
+import fcntl
 import os
 import re
 import shutil
@@ -223,6 +224,23 @@ class Progress(Terminal):
         listening.close()
         self.prompt()
         self.assertNotRegex(self.transcript(), self.PATTERN)
+
+    def test_names_the_holder_of_a_lock(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root can apply host.yaml")
+        (self.folder / "run").mkdir(mode=0o700)
+        (self.folder / "config/host.yaml").write_text("version: 1\n")
+        with open(os.open(self.folder / "run/soft-roce.lock", os.O_RDWR | os.O_CREAT, 0o600), "w") as lock:
+            lock.write(f"{os.getpid()}\n")
+            lock.flush()
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            line = rf"^waiting for the lock of the SoftRoCE links, held by process {os.getpid()} \("
+            options = "--config-dir config --state-dir state --run-dir run"
+            self.enter(f"vfpass {options} host apply --only soft-roce")
+            self.until_shows(line)
+            self.until_shows(r", [1-9]\d* s$")
+        self.prompt()
+        self.assertNotRegex(self.transcript(), line)
 
     def test_does_not_appear_with_quiet_or_in_a_file(self):
         for suffix in ("--quiet doctor", "doctor 2>errors.txt"):

@@ -1,8 +1,11 @@
 #include "vfpass/report/progress_line.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <sstream>
+#include <thread>
 
 namespace vfpass::report {
 namespace {
@@ -39,6 +42,36 @@ TEST_F(ProgressLineTest, TicksOncePerSecond) {
   now += std::chrono::milliseconds(1);
   line.tick();
   EXPECT_EQ(written(), "\r\x1b[Krail0, 1 s");
+}
+
+TEST_F(ProgressLineTest, RefreshWritesOnlyALineThatIsThere) {
+  line.refresh();
+  line.show("rail0");
+  written();
+  now += std::chrono::seconds(1);
+  line.refresh();
+  EXPECT_EQ(written(), "\r\x1b[Krail0, 1 s");
+  line.clear();
+  written();
+  now += std::chrono::seconds(1);
+  line.refresh();
+  EXPECT_EQ(written(), "");
+}
+
+TEST(ProgressTicker, CountsWhileNothingElseHappens) {
+  std::atomic<int> asked = 0;  // each time a second later
+  std::ostringstream out;
+  ProgressLine line(out, true, 40,
+                    [&] { return ProgressLine::Clock::time_point(std::chrono::seconds(asked++)); });
+  line.show("creating 8 VFs");
+  {
+    const ProgressTicker ticker(line, std::chrono::milliseconds(1));
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (asked < 10 && std::chrono::steady_clock::now() < limit) {
+      std::this_thread::yield();
+    }
+  }
+  EXPECT_THAT(out.str(), testing::HasSubstr("creating 8 VFs, 5 s"));
 }
 
 TEST_F(ProgressLineTest, ClearedLineComesBackWithTheNextTick) {

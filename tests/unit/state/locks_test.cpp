@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <cerrno>
 #include <csignal>
 #include <fstream>
 #include <optional>
@@ -89,6 +90,40 @@ TEST_F(LocksTest, TimesOutAndNamesTheHolder) {
   EXPECT_THAT(message, HasSubstr("held by process " + std::to_string(child->pid())));
   EXPECT_GE(waited, milliseconds(150));
   EXPECT_LT(waited, milliseconds(3000));
+}
+
+TEST_F(LocksTest, WaitIsObservedFromBeginToEnd) {
+  std::vector<std::string> told;
+  const auto observe = [&](const LockWait* wait) {
+    told.push_back(wait != nullptr ? wait->file.string() + " " + wait->holder : "over");
+  };
+  const LockWaitObserver observer(observe);
+  static_cast<void>(FileLock::acquire(file(), milliseconds(1000)));
+  EXPECT_THAT(told, testing::IsEmpty()) << "it was free";
+  const auto child = holder();
+  static_cast<void>(FileLock::tryAcquire(file()));
+  EXPECT_THAT(told, testing::IsEmpty()) << "it does not wait";
+  {
+    const LockWaitObserver inner([](const LockWait* /*wait*/) {});
+    static_cast<void>(failure(milliseconds(20)));
+  }
+  EXPECT_THAT(told, testing::IsEmpty()) << "the inner one is told";
+  static_cast<void>(failure(milliseconds(20)));
+  ASSERT_EQ(told.size(), 2U);
+  // The child is a copy of this program.
+  EXPECT_THAT(told[0], HasSubstr(file().string() + " process " + std::to_string(child->pid()) +
+                                 " (" + program_invocation_short_name));
+  EXPECT_EQ(told[1], "over");
+}
+
+TEST(Locks, SubjectIsReadFromTheName) {
+  const std::filesystem::path folder("/run/vfpass");
+  const auto uuid = *parseUuid("0f5e9a3c-1111-4222-8333-944455566677");
+  EXPECT_EQ(lockSubject(folder / "pf-0000:3b:00.0.lock"), "PF 0000:3b:00.0");
+  EXPECT_EQ(lockSubject(domainLockFile(folder, uuid)), "domain " + toString(uuid));
+  EXPECT_EQ(lockSubject(writerLockFile(folder, 12)), "operation 12");
+  EXPECT_EQ(lockSubject(softRoceLockFile(folder)), "the SoftRoCE links");
+  EXPECT_EQ(lockSubject("/var/lib/vfpass/vfpass.lock"), "/var/lib/vfpass/vfpass.lock");
 }
 
 TEST_F(LocksTest, WaiterSleepsInTheKernel) {

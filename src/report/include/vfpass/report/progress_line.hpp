@@ -1,10 +1,12 @@
 #pragma once
 
 #include <chrono>
+#include <condition_variable>
 #include <functional>
 #include <iosfwd>
 #include <mutex>
 #include <string>
+#include <thread>
 
 namespace vfpass::report {
 
@@ -25,6 +27,10 @@ class ProgressLine {
   void show(const std::string& what);
   /// Updates the time, at most once per second.
   void tick();
+  /// The same, but only while the line is there: for a thread, which must not write it between
+  /// other lines.
+  void refresh();
+  [[nodiscard]] bool isEnabled() const { return enabled_; }
   /// Removes the line, before something else is written. The next show() or tick() writes it again.
   void clear();
 
@@ -41,6 +47,25 @@ class ProgressLine {
   Clock::time_point drawn_;
   bool visible_ = false;
   std::mutex mutex_;  ///< of all members that change
+};
+
+/// During its lifetime the line counts the seconds while the program works or waits elsewhere, such
+/// as in a write to sriov_numvfs. Starts no thread for a line that is not enabled.
+class ProgressTicker {
+ public:
+  explicit ProgressTicker(ProgressLine& line,
+                          std::chrono::milliseconds interval = std::chrono::seconds(1));
+  ProgressTicker(const ProgressTicker&) = delete;
+  ProgressTicker& operator=(const ProgressTicker&) = delete;
+  ~ProgressTicker();
+
+ private:
+  void run(ProgressLine& line, std::chrono::milliseconds interval);
+
+  std::mutex mutex_;  ///< of ended_
+  std::condition_variable end_;
+  bool ended_ = false;
+  std::thread thread_;
 };
 
 /// Whether standard error is a terminal on which a line can be replaced, and its width.

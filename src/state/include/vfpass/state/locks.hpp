@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,6 +34,36 @@ class FileLock {
   explicit FileLock(int descriptor);
   int descriptor_ = -1;
 };
+
+/// A lock that FileLock::acquire() waits for.
+struct LockWait {
+  std::filesystem::path file;
+  std::string holder;  ///< such as `process 123 (vfpass detach train0)`
+};
+
+/// During its lifetime, `observe` is called when this process begins to wait for a lock, with the
+/// lock, and when the wait is over, with nullptr. One within the lifetime of another one replaces
+/// it for that time. Create and destroy them in one thread, while no other one waits for a lock.
+class LockWaitObserver {
+ public:
+  using Observe = std::function<void(const LockWait*)>;
+
+  explicit LockWaitObserver(Observe observe);
+  LockWaitObserver(const LockWaitObserver&) = delete;
+  LockWaitObserver& operator=(const LockWaitObserver&) = delete;
+  ~LockWaitObserver();
+
+  /// For FileLock::acquire(): calls the observer that there is.
+  static void tell(const LockWait* wait);
+
+ private:
+  Observe observe_;
+  LockWaitObserver* outer_;
+};
+
+/// What the lock of this file serialises, from its name: `PF 0000:3b:00.0`, `domain UUID`,
+/// `operation 12`, `the SoftRoCE links`; otherwise the file.
+std::string lockSubject(const std::filesystem::path& file);
 
 /// Takes one lock per PF, in address order, so that two plans never deadlock.
 std::vector<FileLock> lockPfs(const std::filesystem::path& runDirectory,
