@@ -55,6 +55,8 @@ void addComplete(CLI::App& app, Runner& runner);  ///< hidden; for the scripts i
 class HelpFormat : public CLI::Formatter {
  public:
   std::string make_option_opts(const CLI::Option* option) const override;
+  /// With the condition under which the option applies, in words.
+  std::string make_option_desc(const CLI::Option* option) const override;
   /// An argument by the name of its type: `VM`, as in `Usage:`. An option by its first long name:
   /// the others are names of earlier versions.
   std::string make_option_name(const CLI::Option* option, bool isPositional) const override;

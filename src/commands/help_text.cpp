@@ -3,12 +3,16 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "option_type.hpp"
 #include "usage_error.hpp"
+#include "vfpass/base/text.hpp"
 
 namespace vfpass::commands {
 namespace {
@@ -162,12 +166,12 @@ std::string valueText(const CLI::Option& option) {
   return text + (takesMany(option) ? " ..." : "") + (option.get_required() ? " REQUIRED" : "");
 }
 
-std::string namesOf(const char* title, const std::set<CLI::Option*>& options) {
-  std::string text = options.empty() ? "" : std::string(" ") + title + ":";
-  for (const CLI::Option* option : options) {
-    text += " " + option->get_name();
-  }
-  return text;
+// Such as `; needs --dry-run` and `; not with --plan, --output`.
+std::string conditionOf(const char* words, const std::set<CLI::Option*>& options) {
+  std::vector<std::string> names;
+  std::ranges::transform(options, std::back_inserter(names),
+                         [](const CLI::Option* option) { return option->get_name(); });
+  return names.empty() ? "" : std::string("; ") + words + " " + join(names, ", ");
 }
 
 }  // namespace
@@ -179,8 +183,19 @@ std::string HelpFormat::make_option_opts(const CLI::Option* option) const {
   if (!option->get_option_text().empty()) {
     return " " + option->get_option_text();
   }
-  return (isFlag(*option) ? "" : valueText(*option)) + namesOf("Needs", option->get_needs()) +
-         namesOf("Excludes", option->get_excludes());
+  return isFlag(*option) ? "" : valueText(*option);
+}
+
+std::string HelpFormat::make_option_desc(const CLI::Option* option) const {
+  constexpr std::size_t width = 80;
+  std::string text = CLI::Formatter::make_option_desc(option);
+  for (const std::string& condition : {conditionOf("needs", option->get_needs()),
+                                       conditionOf("not with", option->get_excludes())}) {
+    const std::size_t line = text.size() - (text.rfind('\n') + 1);
+    const bool fits = line + condition.size() <= width;
+    text += fits ? condition : ";\n" + condition.substr(2);
+  }
+  return text;
 }
 
 std::string HelpFormat::make_option_name(const CLI::Option* option, bool isPositional) const {

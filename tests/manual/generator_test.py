@@ -28,10 +28,9 @@ Options:
   --timeout SECONDS (10-86400)=300
                               Time limit
   --bytes SIZE                Message size
-  --out FILE Needs: --dry-run Save the plan in
-                              this file
-  --plan FILE Excludes: --dry-run --out
-                              Execute this plan
+  --out FILE                  Save the plan in
+                              this file; needs --dry-run
+  --plan FILE                 Execute this plan; not with --dry-run, --out
 
 Developer options:
   --inject FAULT              Inject a fault
@@ -69,8 +68,8 @@ class HelpTest(unittest.TestCase):
         self.assertEqual(texts["--only"], "Apply one part: `pfs` or `soft-roce`.")
         self.assertEqual(texts["--mode"], "How, as `--only` says. Default `on`.")
         self.assertEqual(texts["--timeout"], "Time limit. From 10 to 86400; default `300`.")
-        self.assertEqual(texts["--out"], "Save the plan in this file. Only together with `--dry-run`.")
-        self.assertEqual(texts["--plan"], "Execute this plan. Not together with `--dry-run`, `--out`.")
+        self.assertEqual(texts["--out"], "Save the plan in this file; needs `--dry-run`.")
+        self.assertEqual(texts["--plan"], "Execute this plan; not with `--dry-run`, `--out`.")
 
     def test_an_option_in_an_unknown_form_is_an_error(self):
         with self.assertRaises(generator.PageError):
