@@ -121,7 +121,9 @@ constexpr std::array examples{
     Examples{"hook",
              "hook install\n"
              "hook remove\n"},
-    Examples{"hook install", "hook install\n"},
+    Examples{"hook install",
+             "hook install --dry-run                        # show the changes\n"
+             "hook install\n"},
     Examples{"hook remove",
              "hook remove --dry-run                         # do leases prevent it?\n"
              "hook remove\n"},

@@ -1,4 +1,5 @@
 #include <fstream>
+#include <optional>
 #include <set>
 
 #include "commands.hpp"
@@ -29,18 +30,16 @@ struct HookOptions {
   }
 };
 
-// Installs the hook program if vfpass runs from its build directory.
-void installBinary(const install::HookPlaces& places, std::vector<std::string>& actions) {
-  if (places.binary != defaultBinary || fs::exists(places.binary)) {
-    return;
+// The hook program beside vfpass, if that runs from its build directory and the program is to be
+// installed. Only for libvirt's own directory: no other one needs a place that AppArmor allows.
+std::optional<fs::path> programToInstall(const install::HookPlaces& places) {
+  if (places.hooksDirectory != defaultHooksDirectory || places.binary != defaultBinary ||
+      fs::exists(places.binary)) {
+    return std::nullopt;
   }
   const fs::path sibling =
       fs::read_symlink("/proc/self/exe").parent_path() / places.binary.filename();
-  if (fs::exists(sibling)) {
-    install::requireLoadable(sibling);
-    install::copyProgram(sibling, places.binary);
-    actions.push_back("installed " + places.binary.string());
-  }
+  return fs::exists(sibling) ? std::optional(sibling) : std::nullopt;
 }
 
 // libvirt checks at its start whether there is any hook and caches the result, so that another hook
@@ -91,7 +90,11 @@ ExitCode install(Session& session, const HookOptions& options) {
   session.requireChangesPossible("hook install");
   const install::HookPlaces places = options.places();
   std::vector<std::string> actions;
-  installBinary(places, actions);
+  if (const auto program = programToInstall(places)) {
+    install::requireLoadable(*program);
+    install::copyProgram(*program, places.binary);
+    actions.push_back("installed " + places.binary.string());
+  }
   install::requireLoadable(places.binary);
   const bool first = !anyHookPresent(places);
   const auto linked = linkHook(places);
@@ -102,6 +105,37 @@ ExitCode install(Session& session, const HookOptions& options) {
   }
   report::writeActions(session.out(), actions, session.style());
   return ExitCode::done;
+}
+
+std::string plannedReload(const HookOptions& options) {
+  return options.places().hooksDirectory != defaultHooksDirectory
+             ? "would reload no daemon: libvirt does not use that directory"
+         : options.noReload
+             ? "would reload no daemon: libvirt calls the hook only after a reload"
+             : "would reload the libvirt daemon if it runs, so that it looks for hooks again";
+}
+
+// What install() would do, with the same refusals.
+ExitCode showInstall(Session& session, const HookOptions& options) {
+  session.requireThisHost("hook install");
+  const install::HookPlaces places = options.places();
+  const auto program = programToInstall(places);
+  install::requireLoadable(program.value_or(places.binary));
+  std::vector<std::string> actions;
+  if (program) {
+    actions.push_back("would install " + places.binary.string());
+  }
+  const auto links = plannedLinks(places);
+  actions.insert(actions.end(), links.begin(), links.end());
+  if (needsReload(session, options, !anyHookPresent(places))) {
+    actions.push_back(plannedReload(options));
+  }
+  const ExitCode code = actions.empty() ? ExitCode::done : ExitCode::pending;
+  if (actions.empty()) {
+    actions.emplace_back("already installed");
+  }
+  report::writeActions(session.out(), actions, session.style());
+  return code;
 }
 
 void requireNoLeases(Session& session) {
@@ -149,8 +183,12 @@ void addHook(CLI::App& app, Runner& runner) {
   auto* installer = hook->add_subcommand("install", "Link the hook into libvirt's qemu.d");
   addPlaces(*installer, *options);
   installer->add_flag("--no-reload", options->noReload, "Do not reload the libvirt daemon");
+  installer->add_flag("--dry-run", options->dryRun,
+                      "Only show the changes; exit status 3 if there are any");
   installer->callback([&runner, options] {
-    runner = [options](Session& session) { return install(session, *options); };
+    runner = [options](Session& session) {
+      return options->dryRun ? showInstall(session, *options) : install(session, *options);
+    };
   });
   auto* remover = hook->add_subcommand("remove", "Remove the link; refused while leases exist");
   addPlaces(*remover, *options);

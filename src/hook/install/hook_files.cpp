@@ -170,21 +170,53 @@ void requireLoadable(const fs::path& binary) {
   requireRuns(binary);
 }
 
-std::vector<std::string> linkHook(const HookPlaces& places) {
-  std::vector<std::string> actions;
-  makeDirectory(places.hooksDirectory,
-                "install libvirt first, or specify its hooks directory with --hooks-dir", actions);
-  makeDirectory(places.folder(), {}, actions);
+namespace {
+
+constexpr const char* hooksDirectoryRemedy =
+    "install libvirt first, or specify its hooks directory with --hooks-dir";
+
+// Throws if something else is in the link's place.
+bool isLinked(const HookPlaces& places) {
   const Occupant occupant = occupantOf(places);
   if (occupant == Occupant::foreign) {
     throwForeign(places);
   }
   std::error_code error;
-  if (occupant == Occupant::ours && fs::read_symlink(places.link(), error) == places.binary) {
-    return actions;
+  return occupant == Occupant::ours && fs::read_symlink(places.link(), error) == places.binary;
+}
+
+std::string linkText(const HookPlaces& places) {
+  return shown(places.link()) + " to " + shown(places.binary);
+}
+
+}  // namespace
+
+std::vector<std::string> linkHook(const HookPlaces& places) {
+  std::vector<std::string> actions;
+  makeDirectory(places.hooksDirectory, hooksDirectoryRemedy, actions);
+  makeDirectory(places.folder(), {}, actions);
+  if (!isLinked(places)) {
+    placeLink(places);
+    actions.push_back("linked " + linkText(places));
   }
-  placeLink(places);
-  actions.push_back("linked " + shown(places.link()) + " to " + shown(places.binary));
+  return actions;
+}
+
+std::vector<std::string> plannedLinks(const HookPlaces& places) {
+  std::vector<std::string> actions;
+  std::error_code error;
+  if (!fs::is_directory(places.hooksDirectory.parent_path(), error)) {
+    throwErrno("cannot create directory " + shown(places.hooksDirectory), ENOENT,
+               hooksDirectoryRemedy);
+  }
+  for (const fs::path& folder : {places.hooksDirectory, places.folder()}) {
+    if (!fs::is_directory(folder, error)) {
+      actions.push_back("would create " + shown(folder));
+    }
+  }
+  if (!isLinked(places)) {
+    actions.push_back("would link " + linkText(places));
+  }
   return actions;
 }
 

@@ -66,6 +66,19 @@ TEST_F(HookFiles, LinksAndUnlinksOnlyOnce) {
   EXPECT_TRUE(fs::is_directory(places_.folder()));
 }
 
+TEST_F(HookFiles, PlannedLinksChangeNothing) {
+  EXPECT_THAT(plannedLinks(places_), SizeIs(3));
+  EXPECT_FALSE(fs::exists(places_.hooksDirectory));
+  linkHook(places_);
+  EXPECT_THAT(plannedLinks(places_), IsEmpty());
+  unlinkHook(places_);
+  EXPECT_THAT(plannedLinks(places_), SizeIs(1));
+  write(places_.link(), "theirs", fs::perms(0644));
+  EXPECT_THAT(errorOf([&] { plannedLinks(places_); }), HasSubstr("not a vfpass link"));
+  const HookPlaces missing{folder_ / "none/hooks", places_.binary};
+  EXPECT_THAT(errorOf([&] { plannedLinks(missing); }), HasSubstr("cannot create directory"));
+}
+
 TEST_F(HookFiles, LeavesNoTemporaryFilesInHooksDirectories) {
   linkHook(places_);
   EXPECT_EQ(std::distance(fs::directory_iterator(places_.folder()), {}), 1);

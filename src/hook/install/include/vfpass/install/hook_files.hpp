@@ -31,6 +31,9 @@ void requireLoadable(const std::filesystem::path& binary);
 /// (refused) if something else exists at the link's path.
 std::vector<std::string> linkHook(const HookPlaces& places);
 
+/// What linkHook() would do, one line per action. Throws as it does, and changes nothing.
+std::vector<std::string> plannedLinks(const HookPlaces& places);
+
 /// Removes the link; the directory stays. Throws (refused) if the link is not ours.
 std::vector<std::string> unlinkHook(const HookPlaces& places);
 
