@@ -52,22 +52,30 @@ capture::CapturedTree capture(Session& session) {
   return tree;
 }
 
-report::SnapshotReport describeTree(const capture::CapturedTree& tree, const std::string& target) {
+bool isTar(const std::filesystem::path& target) { return target.extension() == ".tar"; }
+
+report::SnapshotReport describeTree(const capture::CapturedTree& tree,
+                                    const std::filesystem::path& target) {
   report::SnapshotReport report;
-  report.target = target;
+  report.target = target.string();
   for (const auto& [path, entry] : tree) {
     if (entry.kind == host::RecordedEntry::Kind::file) {
       report.files[path.substr(path.rfind('/') + 1)] += 1;
+      report.bytes += entry.content.size();
     } else if (entry.kind == host::RecordedEntry::Kind::link) {
       ++report.links;
+      report.devices += path.starts_with("sys/bus/pci/devices/") ? 1 : 0;
     }
+  }
+  if (isTar(target)) {
+    report.bytes = std::filesystem::file_size(target);
   }
   return report;
 }
 
 ExitCode snapshot(Session& session, const std::filesystem::path& target) {
   const capture::CapturedTree tree = capture(session);
-  if (target.extension() == ".tar") {
+  if (isTar(target)) {
     capture::writeTar(tree, target);
   } else {
     capture::writeFolder(tree, target);
@@ -75,7 +83,7 @@ ExitCode snapshot(Session& session, const std::filesystem::path& target) {
   for (const auto& [path, entry] : tree) {
     session.verbose(printable(path));
   }
-  const auto description = describeTree(tree, target.string());
+  const auto description = describeTree(tree, target);
   report::writeSnapshot(session.out(), description, session.style());
   return ExitCode::done;
 }

@@ -1,11 +1,13 @@
 #include "vfpass/report/result_report.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <ostream>
 
 #include "json.hpp"
 #include "text_values.hpp"
+#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::report {
@@ -145,6 +147,21 @@ void writeActions(std::ostream& out, const std::vector<std::string>& actions, co
   }
 }
 
+namespace {
+
+// --sysroot takes a directory.
+std::string readingCommand(const std::string& target) {
+  const std::filesystem::path file(target);
+  if (file.extension() != ".tar") {
+    return "vfpass --sysroot " + shellArgument(target) + " doctor";
+  }
+  const std::string folder = shellArgument(file.stem().string());
+  return "mkdir " + folder + " && tar -C " + folder + " -xf " + shellArgument(target) +
+         " && vfpass --sysroot " + folder + " doctor";
+}
+
+}  // namespace
+
 void writeSnapshot(std::ostream& out, const SnapshotReport& report, const Style& style) {
   std::size_t total = 0;
   for (const auto& [name, count] : report.files) {
@@ -154,6 +171,8 @@ void writeSnapshot(std::ostream& out, const SnapshotReport& report, const Style&
     Json document = newDocument();
     document["target"] = report.target;
     document["links"] = report.links;
+    document["devices"] = report.devices;
+    document["bytes"] = report.bytes;
     document["files"] = Json::object();
     for (const auto& [name, count] : report.files) {
       document["files"][name] = count;
@@ -161,10 +180,12 @@ void writeSnapshot(std::ostream& out, const SnapshotReport& report, const Style&
     writeDocument(out, document);
     return;
   }
-  out << printable(report.target) << ": " << total << " files, " << report.links << " links\n";
   for (const auto& [name, count] : report.files) {
     out << "  " << printable(name) << ' ' << count << '\n';
   }
+  out << printable(report.target) << ": " << total << " files, " << report.links << " links, "
+      << report.devices << " PCI devices, " << (report.bytes + 1023) / 1024
+      << " KiB; read it with `" << readingCommand(report.target) << "`\n";
 }
 
 }  // namespace vfpass::report

@@ -234,9 +234,15 @@ TEST(ProposalReport, MappingAndJson) {
 }
 
 TEST(SnapshotReport, TextAndJson) {
-  const SnapshotReport report{"/tmp/host", {{"class", 12}, {"uevent", 30}}, 40};
+  SnapshotReport report{"/tmp/a host", {{"class", 12}, {"uevent", 30}}, 40, 12, 2049};
   EXPECT_EQ(outputOf([&](auto& out) { writeSnapshot(out, report, {}); }),
-            "/tmp/host: 42 files, 40 links\n  class 12\n  uevent 30\n");
+            "  class 12\n  uevent 30\n"
+            "/tmp/a host: 42 files, 40 links, 12 PCI devices, 3 KiB; read it with "
+            "`vfpass --sysroot '/tmp/a host' doctor`\n");
+  report.target = "/tmp/a host.tar";
+  EXPECT_THAT(outputOf([&](auto& out) { writeSnapshot(out, report, {}); }),
+              testing::EndsWith("`mkdir 'a host' && tar -C 'a host' -xf '/tmp/a host.tar' && "
+                                "vfpass --sysroot 'a host' doctor`\n"));
   expectValid("snapshot", outputOf([&](auto& out) {
                 writeSnapshot(out, report, {.json = true, .color = false});
               }));

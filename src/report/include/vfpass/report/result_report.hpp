@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <iosfwd>
 #include <map>
 #include <optional>
@@ -72,9 +73,12 @@ struct SnapshotReport {
   std::string target;
   std::map<std::string, std::size_t> files;  ///< number of files per name: 114 of `class`
   std::size_t links = 0;
+  std::size_t devices = 0;  ///< PCI functions
+  std::uintmax_t bytes = 0;
 };
 
-/// Lists the files of a snapshot, so that users know what they pass on with it. JSON:
+/// Lists the files of a snapshot, so that users know what they pass on with it, and ends with one
+/// line: where it is, how much it is, and the command that reads it. JSON:
 /// docs/json/snapshot.schema.json.
 void writeSnapshot(std::ostream& out, const SnapshotReport& report, const Style& style);
 
