@@ -42,8 +42,8 @@ ExitCode explain(Session& session, const std::string& key) {
 void addExplain(CLI::App& app, Runner& runner) {
   auto* command = app.add_subcommand(
       "explain",
-      "Explain a check of doctor or verify: cause, observer, remedy, and where it is\n"
-      "documented");
+      "Explain a check of doctor or verify: cause, method, observer, remedy, and where\n"
+      "it is documented");
   const auto key = std::make_shared<std::string>();
   command->add_option("check", *key, "Its key, such as pf-link (default: list all checks)")
       ->type_name("CHECK");

@@ -109,17 +109,43 @@ class DocumentReader {
         heading_ = titleOf(line);
       }
       if (!line.starts_with('|')) {
-        inTable_ = false;
+        table_ = Table::other;
       } else if (line.starts_with("| key |") || line.starts_with("| check |")) {
-        inTable_ = true;
-      } else if (inTable_ && line.starts_with("| `")) {
-        addRow(line);
+        table_ = Table::checks;
+      } else if (line.starts_with("| checks | method |")) {
+        table_ = Table::methods;
+      } else if (line.starts_with("| `")) {
+        readRow(line);
       }
+    }
+    for (const Cells& row : methods_) {
+      addMethod(row);
     }
     return std::move(pages_);
   }
 
  private:
+  enum class Table { other, checks, methods };
+
+  void readRow(const std::string& line) {
+    if (table_ == Table::checks) {
+      addRow(line);
+    } else if (table_ == Table::methods) {
+      methods_.push_back(cellsOf(line));
+      methods_.back().resize(3);
+    }
+  }
+
+  void addMethod(const Cells& row) {
+    const auto keys = keysIn(row[0]);
+    for (CheckPage& page : pages_) {
+      if (std::ranges::find(keys, page.key) != keys.end()) {
+        page.method = withoutLinks(row[1]);
+        page.remedy = page.remedy.empty() ? withoutLinks(row[2]) : page.remedy;
+      }
+    }
+  }
+
   void addRow(const std::string& line) {
     Cells cells = cellsOf(line);
     cells.resize(3);
@@ -151,7 +177,8 @@ class DocumentReader {
   std::vector<std::string> lines_;
   std::vector<CheckPage> pages_;
   std::string heading_;
-  bool inTable_ = false;
+  Table table_ = Table::other;
+  std::vector<Cells> methods_;
 };
 
 }  // namespace

@@ -47,11 +47,9 @@ void writePage(std::ostream& out, const CheckPage& page, const Style& style) {
   const bool ofDoctor = page.command == "doctor";
   out << tinted(page.key, Tint::heading, style) << ": a check of `vfpass " << page.command << "`\n";
   writeWrapped(out, ofDoctor ? "  why:       " : "  condition: ", page.cause);
+  writeWrapped(out, "  method:    ", page.method);
   writeWrapped(out, "  observer:  ", page.observer.empty() ? "host" : page.observer);
-  writeWrapped(out, "  remedy:    ",
-               !page.remedy.empty() ? page.remedy
-               : ofDoctor           ? "none: it never fails"
-                                    : "depends on what was found: the report has it");
+  writeWrapped(out, "  remedy:    ", page.remedy);
   writeWrapped(out, "  source:    ", page.source);
   if (!page.details.empty()) {
     out << '\n' << page.details;
@@ -61,13 +59,10 @@ void writePage(std::ostream& out, const CheckPage& page, const Style& style) {
 void writePagesJson(std::ostream& out, const std::vector<CheckPage>& pages) {
   Json document = newDocument();
   document["checks"] = listJson(pages, [](const CheckPage& page) -> Json {
-    return {{"key", page.key},
-            {"command", page.command},
-            {"cause", page.cause},
-            {"observer", page.observer.empty() ? "host" : page.observer},
-            {"remedy", textOrNull(page.remedy)},
-            {"source", page.source},
-            {"details", textOrNull(page.details)}};
+    return {{"key", page.key},       {"command", page.command},
+            {"cause", page.cause},   {"observer", page.observer.empty() ? "host" : page.observer},
+            {"method", page.method}, {"remedy", page.remedy},
+            {"source", page.source}, {"details", textOrNull(page.details)}};
   });
   writeDocument(out, document);
 }

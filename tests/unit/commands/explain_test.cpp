@@ -101,7 +101,9 @@ TEST(Explain, PagesAreComplete) {
     EXPECT_FALSE(page.cause.empty()) << page.key;
     EXPECT_EQ(page.cause.find("]("), std::string::npos) << page.key;
     EXPECT_EQ(page.observer.empty(), page.command == "doctor") << page.key;
-    EXPECT_TRUE(page.command == "doctor" || page.remedy.empty()) << page.key;
+    EXPECT_FALSE(page.method.empty()) << page.key << " of " << page.command;
+    EXPECT_FALSE(page.remedy.empty()) << page.key << " of " << page.command;
+    EXPECT_FALSE(page.source.empty()) << page.key;
   }
 }
 

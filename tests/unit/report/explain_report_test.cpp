@@ -32,6 +32,10 @@ Text.
 |---|---|---|
 | `one`, `two` | both | guest |
 
+| checks | method | remedy |
+|---|---|---|
+| `acs`, `one`, `hook` | reads [it](#checks) | repair |
+
 ## ACS, rules
 
 Bits are [written](#checks) so.
@@ -59,8 +63,17 @@ TEST(CheckPages, AreRowsOfTablesOfChecks) {
   EXPECT_EQ(pages[0].remedy, "`grep a | wc -l`");
   EXPECT_EQ(pages[0].source, "docs/doctor.md, Checks");
   EXPECT_EQ(pages[1].cause, "see libvirt.md and here (other.md)");
-  EXPECT_THAT(pages[1].remedy, IsEmpty());
   EXPECT_EQ(pages[3].key, "two");
+}
+
+TEST(CheckPages, HaveMethodsAndMissingRemedies) {
+  const auto pages = readCheckPages("doctor", doctorSample);
+  ASSERT_THAT(pages, SizeIs(4));
+  EXPECT_EQ(pages[0].method, "reads it");
+  EXPECT_EQ(pages[0].remedy, "`grep a | wc -l`") << "its own row has one";
+  EXPECT_EQ(pages[1].remedy, "repair");
+  EXPECT_THAT(pages[3].method, IsEmpty());
+  EXPECT_THAT(pages[3].remedy, IsEmpty());
 }
 
 TEST(CheckPages, HaveSectionThatRowNames) {
@@ -77,14 +90,16 @@ TEST(CheckPages, AreThoseOfDocumentsOnDisk) {
 TEST(ExplainReport, WrapsLongTextBelowItsBeginning) {
   const std::string cause = "a" + std::string(60, 'b') + " " + std::string(60, 'c');
   std::ostringstream out;
-  writeCheckPages(out, {{"acs", "doctor", cause, "", "", "docs/doctor.md, Checks", ""}}, {});
+  writeCheckPages(
+      out, {{"acs", "doctor", cause, "cure", "", "docs/doctor.md, Checks", "", "looks"}}, {});
   EXPECT_THAT(out.str(),
               HasSubstr("  why:       a" + std::string(60, 'b') + "\n             cccc"));
-  EXPECT_THAT(out.str(), HasSubstr("  remedy:    none"));
+  EXPECT_THAT(out.str(), HasSubstr("  method:    looks\n"));
+  EXPECT_THAT(out.str(), HasSubstr("  remedy:    cure\n"));
 }
 
 TEST(ExplainReport, ListNamesKeyOnceForEachCommand) {
-  const CheckPage page{"counters", "verify", "first; then", "", "host", "", ""};
+  const CheckPage page{"counters", "verify", "first; then", "", "host", "", "", ""};
   std::ostringstream out;
   writeCheckList(out, {page, page}, {});
   EXPECT_EQ(out.str().find("counters"), out.str().rfind("counters"));
