@@ -16,9 +16,21 @@ struct QuarantinedDevice {
   PciAddress device;
   std::string reason;  ///< a phrase: `its reset failed: ...`; may contain names from the kernel
   std::string since;   ///< UTC, ISO 8601
+  /// Kernel::identityOf() of the device; empty: not known, so that only its address counts.
+  std::string identity = {};
+  /// What the host has by now, filled by apply::locate() and not stored: the identity of the device
+  /// at this address, empty if it has none that can be read; and, if that is not the device, the
+  /// other addresses with its identity.
+  std::string found = {};
+  std::vector<PciAddress> elsewhere = {};
 
   auto operator<=>(const QuarantinedDevice&) const = default;
 };
+
+/// Whether its address has another card than the one that went into quarantine.
+[[nodiscard]] inline bool isReplaced(const QuarantinedDevice& device) {
+  return !device.identity.empty() && !device.found.empty() && device.found != device.identity;
+}
 
 /// The last reset of a leased device since its guest had it.
 struct ResetResult {
@@ -44,6 +56,8 @@ struct DeviceUse {
   Uuid domain;
   std::optional<UseBegin> began;     ///< empty: an earlier version recorded the lease
   std::optional<ResetResult> reset;  ///< empty: not reset since its guest last had it
+  /// Kernel::identityOf(), from before a guest could make it unreadable; empty: not known.
+  std::string identity = {};
 
   auto operator<=>(const DeviceUse&) const = default;
 };
@@ -56,6 +70,7 @@ struct HandOverRecord {
   std::string entry;
   std::uint64_t generation = 0;
   PciAddress device;
+  std::string identity;                 ///< Kernel::identityOf(); empty: not known
   std::optional<ResetResult> reset;     ///< empty: not since its guest last had it
   std::optional<VfSettings> settings;   ///< of a VF, as read back; empty: not observable
   std::vector<std::string> notNeutral;  ///< names of attributes that others can find changed

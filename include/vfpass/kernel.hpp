@@ -100,6 +100,16 @@ class Kernel {
   /// ones. nullopt: the function, the kernel or the firmware has no such counters.
   virtual std::optional<std::uint64_t> uncorrectedErrors(const PciAddress& function) = 0;
 
+  /// What identifies the function in every slot: vendor and device, function number, index of a VF,
+  /// and the serial number of its card, of a VF that of its PF. `serial`: the card's VPD serial if
+  /// the caller has read it, so that it is not read again. Empty: no serial number can be read. Two
+  /// cards of a vendor that numbers none of them can have the same.
+  virtual std::string identityOf(const PciAddress& function,
+                                 const std::optional<std::string>& serial) = 0;
+
+  /// The functions with this identity, by address.
+  virtual std::vector<PciAddress> findIdentity(const std::string& identity) = 0;
+
   /// The settings of a PF that host.yaml controls, other than its VFs. Not observable on a captured
   /// tree. The mode of a PF whose port has a fault (faultOfPort()) is not read.
   virtual PfSettings readPfSettings(const PciAddress& pf) = 0;

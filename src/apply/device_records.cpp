@@ -45,14 +45,17 @@ void recordReset(const PciAddress& device, const ResetOutcome& outcome,
                  const std::vector<Lease>& leases, Tools& tools) {
   const std::string time = timeNow();
   const auto lease = std::ranges::find(leases, device, &Lease::device);
+  std::string identity;
   if (lease != leases.end()) {
     DeviceUse use = tools.database.deviceUse(device).value_or(
         DeviceUse{device, lease->domain, std::nullopt, std::nullopt});
     use.reset = resultOf(outcome, time);
     tools.database.recordUse(use);
+    identity = use.identity;
   }
   if (outcome.failure) {
-    tools.database.quarantine({device, "its reset failed: " + messageOf(outcome.failure), time});
+    tools.database.quarantine(
+        {device, "its reset failed: " + messageOf(outcome.failure), time, identity});
   }
 }
 
@@ -177,6 +180,7 @@ state::EndedLease endOf(const DropLease& drop, PfReader& pfs, Tools& tools) {
   record.device = device.device;
   const auto use = tools.database.deviceUse(device.device);
   record.reset = use ? use->reset : std::nullopt;
+  record.identity = use ? use->identity : "";
   addSettings(drop, pfs, record);
   record.errors = errorsSince(use, tools, device.device, record.unobserved);
   record.unobserved.emplace_back("memory: vfpass writes no pattern to look for");
@@ -201,7 +205,8 @@ void recordLease(const Lease& lease, Tools& tools) {
   tools.database.recordLease(lease);
   if (isNew) {
     const UseBegin begin{tools.kernel.bootId(), tools.kernel.uncorrectedErrors(lease.device)};
-    tools.database.recordUse({lease.device, lease.domain, begin, std::nullopt});
+    tools.database.recordUse({lease.device, lease.domain, begin, std::nullopt,
+                              tools.kernel.identityOf(lease.device, lease.pfSerial)});
   }
 }
 

@@ -78,6 +78,30 @@ std::optional<PciePackets> findPciePackets(std::string_view config) {
                      (*control & relaxedOrdering) != 0};
 }
 
+// PCI Express Base Specification 5.0, 7.9.3: the header, then 64 bits, of which the highest byte
+// comes first in text.
+std::string findSerialNumber(std::string_view config) {
+  constexpr std::size_t header = 4;
+  constexpr std::size_t length = 8;
+  constexpr std::string_view digits = "0123456789abcdef";
+  const auto at = findExtendedCapability(config, deviceSerialNumber);
+  if (!at || *at + header + length > config.size()) {
+    return {};
+  }
+  const std::string_view number = config.substr(*at + header, length);
+  if (number.find_first_not_of('\0') == std::string_view::npos ||
+      number.find_first_not_of('\xff') == std::string_view::npos) {
+    return {};
+  }
+  std::string text;
+  for (std::size_t byte = length; byte-- > 0;) {
+    const auto value = static_cast<unsigned char>(number[byte]);
+    text += {digits[value >> 4U], digits[value & 0xfU]};
+    text += byte > 0 ? "-" : "";
+  }
+  return text;
+}
+
 bool hasExtendedSpace(std::string_view config) { return config.size() >= extendedSpace + 4; }
 
 }  // namespace vfpass

@@ -9,6 +9,7 @@
 #include <iostream>
 
 #include "survey_domains.hpp"
+#include "vfpass/apply/quarantine_places.hpp"
 #include "vfpass/apply/run.hpp"
 #include "vfpass/base/call_within.hpp"
 #include "vfpass/base/default_deadlines.hpp"
@@ -222,7 +223,8 @@ state::Database Session::readDatabase() {
 }
 
 std::vector<QuarantinedDevice> Session::quarantined() {
-  return options_.sysroot == "/" ? readDatabase().quarantined() : std::vector<QuarantinedDevice>{};
+  return options_.sysroot == "/" ? apply::locate(readDatabase().quarantined(), kernel())
+                                 : std::vector<QuarantinedDevice>{};
 }
 
 std::vector<Plan> Session::openWork() {

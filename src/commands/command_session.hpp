@@ -139,7 +139,7 @@ class Session {
   std::vector<Lease> readLeases();
   /// The same database for other queries. Never writes.
   state::Database readDatabase();
-  /// Devices in quarantine; none for a captured tree. Never writes.
+  /// Devices in quarantine, with where they are now; none for a captured tree. Never writes.
   std::vector<QuarantinedDevice> quarantined();
   /// Operations that have begun and not ended; none for a captured tree. Never writes.
   std::vector<Plan> openWork();

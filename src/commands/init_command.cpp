@@ -53,6 +53,11 @@ std::vector<PciAddress> unfitDevices(Session& session) {
     session.note(toString(device.device) +
                  " is not proposed: it is in quarantine; `vfpass quarantine list` says why");
     unfit.push_back(device.device);
+    for (const PciAddress& place : device.elsewhere) {
+      session.note(toString(place) + " is not proposed: it is in quarantine, then at " +
+                   toString(device.device) + "; `vfpass quarantine list` says why");
+      unfit.push_back(place);
+    }
   }
   return unfit;
 }

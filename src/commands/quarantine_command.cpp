@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <ostream>
 
 #include "commands.hpp"
@@ -10,8 +11,7 @@ namespace {
 
 ExitCode listQuarantine(Session& session) {
   session.requireThisHost("quarantine list");
-  report::writeQuarantine(session.pagedOut(), session.readDatabase().quarantined(),
-                          session.style());
+  report::writeQuarantine(session.pagedOut(), session.quarantined(), session.style());
   return ExitCode::done;
 }
 
@@ -39,16 +39,34 @@ ExitCode listHandOvers(Session& session, const std::string& text) {
   return ExitCode::done;
 }
 
+// What of the release is not at this address: the card may have moved to another slot, and another
+// one may have taken its place.
+std::string placeOf(const PciAddress& device, Session& session) {
+  const auto all = session.quarantined();
+  const auto found = std::ranges::find(all, device, &QuarantinedDevice::device);
+  if (found == all.end()) {
+    return {};
+  }
+  std::string text;
+  for (const PciAddress& place : found->elsewhere) {
+    text += "; it is at " + toString(place) + " now";
+  }
+  return isReplaced(*found)
+             ? text + "; this address has another card (" + printable(found->found) + ")"
+             : text;
+}
+
 ExitCode releaseFromQuarantine(Session& session, const std::string& text) {
   session.requireChangesPossible("quarantine release");
   const PciAddress device = requireDevice(text);
+  const std::string place = placeOf(device, session);
   if (!session.database().endQuarantine(device)) {
     throw Error(toString(device) + " is not in quarantine",
                 "run `vfpass quarantine list` to list the devices", ExitCode::badInput);
   }
-  session.note("released " + toString(device) + ": VMs can have it again");
+  session.note("released " + toString(device) + ": VMs can have it again" + place);
   if (session.style().json) {
-    report::writeQuarantine(session.out(), session.database().quarantined(), session.style());
+    report::writeQuarantine(session.out(), session.quarantined(), session.style());
   }
   return ExitCode::done;
 }

@@ -7,6 +7,7 @@
 
 #include "vfpass/apply/adopt_leases.hpp"
 #include "vfpass/apply/device_owner.hpp"
+#include "vfpass/apply/quarantine_places.hpp"
 #include "vfpass/apply/recover.hpp"
 #include "vfpass/apply/run.hpp"
 #include "vfpass/base/default_deadlines.hpp"
@@ -218,7 +219,7 @@ std::vector<Lease> prepare(const CalledDomain& parsed, const Places& places) {
   // planPrepare compares again under the locks: another command may have changed the leases.
   auto locks = apply::lockForStart(place.tools, parsed.uuid, pfs, deadlines::hookOperation);
   Inventory inventory = readDevices(place.kernel, parsed.leases);
-  inventory.quarantined = place.database.quarantined();
+  inventory.quarantined = apply::locate(place.database.quarantined(), place.kernel);
   const auto decision =
       plan::planPrepare(parsed.uuid, parsed.name, parsed.leases, place.database.leases(), inventory,
                         place.kernel.bootId());

@@ -11,6 +11,7 @@
 #include "sysfs/kernel_write.hpp"
 #include "sysfs/pci_function.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/host/device_identity.hpp"
 #include "vfpass/host/driver_modules.hpp"
 #include "vfpass/host/error_counters.hpp"
 #include "vfpass/host/find_holders.hpp"
@@ -316,6 +317,15 @@ std::vector<ResetOutcome> SystemKernel::resetFunctions(const std::vector<ResetFu
 
 std::optional<std::uint64_t> SystemKernel::uncorrectedErrors(const PciAddress& function) {
   return readUncorrectedErrors(implementation_->root, function);
+}
+
+std::string SystemKernel::identityOf(const PciAddress& function,
+                                     const std::optional<std::string>& serial) {
+  return readIdentity(implementation_->root, function, serial);
+}
+
+std::vector<PciAddress> SystemKernel::findIdentity(const std::string& identity) {
+  return functionsWithIdentity(implementation_->root, identity);
 }
 
 PfSettings SystemKernel::readPfSettings(const PciAddress& pf) {

@@ -42,13 +42,23 @@ std::set<PciAddress> devicesOf(const std::vector<Lease>& leases) {
 
 std::vector<Objection> checkQuarantine(const std::string& name, const PciAddress& device,
                                        const std::vector<QuarantinedDevice>& quarantined) {
-  const auto found = std::ranges::find(quarantined, device, &QuarantinedDevice::device);
+  const auto found = std::ranges::find_if(quarantined, [&](const QuarantinedDevice& each) {
+    return each.device == device ||
+           std::ranges::find(each.elsewhere, device) != each.elsewhere.end();
+  });
   if (found == quarantined.end()) {
     return {};
   }
-  return {{name + " has been in quarantine since " + printable(found->since) + ": " +
-               printable(found->reason),
-           "find the cause, then run `vfpass quarantine release " + toString(device) + "`"}};
+  const std::string address = toString(found->device);
+  std::string message = name + " has been in quarantine";
+  if (found->device != device) {
+    message += ", then at " + address + ",";
+  }
+  message += " since " + printable(found->since) + ": " + printable(found->reason);
+  if (found->device == device && isReplaced(*found)) {
+    message += "; another card is at its address now (" + printable(found->found) + ")";
+  }
+  return {{message, "find the cause, then run `vfpass quarantine release " + address + "`"}};
 }
 
 std::vector<Objection> checkQuarantine(const std::vector<Lease>& leases,

@@ -8,8 +8,31 @@
 namespace vfpass::report {
 namespace {
 
+Json addressJson(const PciAddress& address) { return toString(address); }
+
 Json quarantinedJson(const QuarantinedDevice& device) {
-  return {{"device", toString(device.device)}, {"since", device.since}, {"reason", device.reason}};
+  return {
+      {"device", toString(device.device)}, {"since", device.since},
+      {"reason", device.reason},           {"identity", textOrNull(device.identity)},
+      {"found", textOrNull(device.found)}, {"elsewhere", listJson(device.elsewhere, addressJson)}};
+}
+
+// Where the card is now, as far as it can be recognized.
+std::string cardText(const QuarantinedDevice& device) {
+  if (device.identity.empty()) {
+    return nothing;
+  }
+  if (device.found == device.identity) {
+    return "here";
+  }
+  std::vector<std::string> places;
+  for (const PciAddress& place : device.elsewhere) {
+    places.push_back("at " + toString(place));
+  }
+  if (isReplaced(device)) {
+    places.emplace_back("another card is here");
+  }
+  return places.empty() ? "not found" : join(places, ", ");
 }
 
 std::string resetText(const HandOverRecord& record) {
@@ -37,6 +60,7 @@ Json handOverJson(const HandOver& each) {
   const HandOverRecord& record = each.record;
   return {{"time", record.time},
           {"device", toString(record.device)},
+          {"identity", textOrNull(record.identity)},
           {"domain", domainJson(record.domainName, record.domain)},
           {"entry", record.entry},
           {"generation", record.generation},
@@ -89,9 +113,12 @@ void writeQuarantine(std::ostream& out, const std::vector<QuarantinedDevice>& de
     out << "no device is in quarantine\n";
     return;
   }
-  Table table({"DEVICE", "SINCE", "REASON"});
+  Table table({"DEVICE", "SINCE", "CARD", "REASON"});
   for (const QuarantinedDevice& device : devices) {
-    table.add({{toString(device.device), Tint::bad}, {device.since}, {device.reason}});
+    table.add({{toString(device.device), Tint::bad},
+               {device.since},
+               {cardText(device)},
+               {device.reason}});
   }
   table.write(out, style);
 }

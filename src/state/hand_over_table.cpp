@@ -43,10 +43,11 @@ std::vector<QuarantinedDevice> readQuarantine(SQLite::Database& database) {
   if (!hasHandOverTables(database)) {
     return devices;
   }
-  SQLite::Statement query(database, "SELECT device, reason, since FROM quarantine ORDER BY device");
+  SQLite::Statement query(database,
+                          "SELECT device, reason, since, identity FROM quarantine ORDER BY device");
   while (query.executeStep()) {
     devices.push_back({addressIn(query.getColumn(0).getString()), query.getColumn(1).getString(),
-                       query.getColumn(2).getString()});
+                       query.getColumn(2).getString(), query.getColumn(3).getString()});
   }
   return devices;
 }
@@ -54,8 +55,9 @@ std::vector<QuarantinedDevice> readQuarantine(SQLite::Database& database) {
 void writeQuarantine(SQLite::Database& database, const QuarantinedDevice& device) {
   SQLite::Statement insert(
       database,
-      "INSERT INTO quarantine (device, reason, since) VALUES (?, ?, ?) ON CONFLICT DO NOTHING");
-  SQLite::bind(insert, toString(device.device), device.reason, device.since);
+      "INSERT INTO quarantine (device, reason, since, identity) VALUES (?, ?, ?, ?) ON CONFLICT DO "
+      "NOTHING");
+  SQLite::bind(insert, toString(device.device), device.reason, device.since, device.identity);
   insert.exec();
 }
 
@@ -111,7 +113,7 @@ void endLease(SQLite::Database& database, const EndedLease& ended) {
   }
   deleteUse(database, record.device);
   if (!record.quarantine.empty()) {
-    writeQuarantine(database, {record.device, record.quarantine, record.time});
+    writeQuarantine(database, {record.device, record.quarantine, record.time, record.identity});
   }
 }
 

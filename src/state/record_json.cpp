@@ -52,6 +52,7 @@ void fields(Archive& archive, DeviceUse& use) {
   archive("domain", use.domain);
   archive("began", use.began);
   archive("reset", use.reset);
+  archive.orEmpty("identity", use.identity);
 }
 
 template <typename Archive>
@@ -62,6 +63,7 @@ void fields(Archive& archive, HandOverRecord& record) {
   archive("entry", record.entry);
   archive("generation", record.generation);
   archive("device", record.device);
+  archive.orEmpty("identity", record.identity);
   archive("reset", record.reset);
   archive("settings", record.settings);
   archive("not-neutral", record.notNeutral);

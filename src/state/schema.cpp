@@ -92,7 +92,8 @@ constexpr const char* versionFour = R"sql(
   CREATE TABLE quarantine (
     device TEXT PRIMARY KEY,
     reason TEXT NOT NULL,
-    since TEXT NOT NULL
+    since TEXT NOT NULL,
+    identity TEXT NOT NULL
   ) STRICT;
   PRAGMA user_version = 4;
 )sql";

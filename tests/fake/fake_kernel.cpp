@@ -418,6 +418,22 @@ std::optional<std::uint64_t> FakeKernel::uncorrectedErrors(const PciAddress& fun
   return found == errors.end() ? std::nullopt : std::optional(found->second);
 }
 
+std::string FakeKernel::identityOf(const PciAddress& function,
+                                   const std::optional<std::string>& /*serial*/) {
+  const auto found = identities.find(function);
+  return found == identities.end() ? std::string() : found->second;
+}
+
+std::vector<PciAddress> FakeKernel::findIdentity(const std::string& identity) {
+  std::vector<PciAddress> found;
+  for (const auto& [function, own] : identities) {
+    if (own == identity) {
+      found.push_back(function);
+    }
+  }
+  return found;
+}
+
 PfSettings FakeKernel::readPfSettings(const PciAddress& pf) {
   PfSettings settings = pfSettings[at(pf).address];
   if (faultOfPort(at(pf))) {

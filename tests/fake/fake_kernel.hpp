@@ -29,9 +29,10 @@ class FakeKernel final : public Kernel {
   /// Binding these to a driver other than `vfio-pci` fails, and so does restoring the previous one:
   /// they have no driver then.
   std::vector<PciAddress> failingProbes;
-  std::map<PciAddress, std::uint64_t> errors;  ///< counted by AER; others have no counters
-  std::vector<PciAddress> brokenResets;        ///< resetting these fails
-  std::vector<PciAddress> hangingResets;       ///< resetting these does not return in time
+  std::map<PciAddress, std::uint64_t> errors;    ///< counted by AER; others have no counters
+  std::map<PciAddress, std::string> identities;  ///< of functions with a serial number
+  std::vector<PciAddress> brokenResets;          ///< resetting these fails
+  std::vector<PciAddress> hangingResets;         ///< resetting these does not return in time
   /// What `ip link set PF vf N` set for VFs that do not exist. mlx5 accepts it for every index, and
   /// the VF has it when it is created; only VFs that exist lose theirs when they are removed.
   std::map<PciAddress, std::map<unsigned, VfSettings>> leftOvers;
@@ -74,6 +75,9 @@ class FakeKernel final : public Kernel {
   std::vector<std::exception_ptr> bindDrivers(const std::vector<BindDriver>& actions) override;
   std::vector<ResetOutcome> resetFunctions(const std::vector<ResetFunction>& actions) override;
   std::optional<std::uint64_t> uncorrectedErrors(const PciAddress& function) override;
+  std::string identityOf(const PciAddress& function,
+                         const std::optional<std::string>& serial) override;
+  std::vector<PciAddress> findIdentity(const std::string& identity) override;
   PfSettings readPfSettings(const PciAddress& pf) override;
   std::optional<unsigned> totalVfVectors(const PciAddress& pf) override;
   void setEswitchMode(const SetEswitchMode& action) override;

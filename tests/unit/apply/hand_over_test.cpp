@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "test_host.hpp"
+#include "vfpass/apply/quarantine_places.hpp"
 #include "vfpass/apply/recover.hpp"
 #include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/plan/plan_hook.hpp"
@@ -195,6 +196,39 @@ TEST_F(HandOverTest, ErrorsSinceTheLeaseBeganPutTheDeviceIntoQuarantine) {
   ASSERT_THAT(state.quarantined(), SizeIs(1));
   EXPECT_EQ(state.quarantined()[0].device, first);
   EXPECT_THAT(state.quarantined()[0].reason, HasSubstr("2 uncorrectable errors"));
+}
+
+// The identity is from the beginning of the lease: a device whose reset failed may not answer.
+TEST_F(HandOverTest, QuarantineFollowsTheCardToAnotherSlot) {
+  Host other;
+  const PciAddress first = other.kernel.inventory().pfs[0].vfs[0].address;
+  const PciAddress slot{0, 0xaf, 0, 0};
+  other.kernel.identities[first] = "15b3:101d function 0 vf 0 serial 1";
+  other.attach();
+  other.execute(other.preparePlan());
+  other.kernel.identities.clear();
+  other.kernel.brokenResets = {first};
+  EXPECT_THROW(other.execute(plan::planRelease(other.uuid, "train0", other.leases(),
+                                               other.kernel.inventory(), other.kernel.bootId())),
+               Error);
+  const state::Database state{other.folder / "state", state::Database::Open::readOnly,
+                              std::chrono::milliseconds(1000)};
+  const auto entry = state.quarantined().at(0);
+  EXPECT_EQ(entry.identity, "15b3:101d function 0 vf 0 serial 1");
+  EXPECT_THAT(locate({entry}, other.kernel)[0].elsewhere, IsEmpty());
+  other.kernel.identities = {{first, "15b3:101d function 0 vf 0 serial 2"}, {slot, entry.identity}};
+  const auto moved = locate({entry}, other.kernel)[0];
+  EXPECT_TRUE(isReplaced(moved));
+  EXPECT_THAT(moved.elsewhere, testing::ElementsAre(slot));
+}
+
+// Cards without numbers of their own, and the two halves of a Socket Direct card.
+TEST_F(HandOverTest, CardAtItsAddressIsNotElsewhere) {
+  const PciAddress slot{0, 0xaf, 0, 0};
+  host.kernel.identities = {{device, "10ec:8168 same"}, {slot, "10ec:8168 same"}};
+  const auto placed = locate({{device, "a reason", "now", "10ec:8168 same"}}, host.kernel)[0];
+  EXPECT_EQ(placed.found, placed.identity);
+  EXPECT_THAT(placed.elsewhere, IsEmpty());
 }
 
 // Removed and found again, a device counts from 0.

@@ -85,6 +85,19 @@ TEST(ExtendedCapability, IsNotFoundInShortOrCorruptSpace) {
   EXPECT_EQ(findExtendedCapability(beyond, accessControlServices), std::nullopt);
 }
 
+TEST(SerialNumber, HasItsHighestByteFirst) {
+  std::string config = extendedWith({0x0001, deviceSerialNumber});
+  EXPECT_EQ(findSerialNumber(config), "") << "all zero: not set";
+  put(config, 0x114, 0x2a10);
+  put(config, 0x11a, 0x946d);
+  EXPECT_EQ(findSerialNumber(config), "94-6d-00-00-00-00-2a-10");
+  EXPECT_EQ(findSerialNumber(config.substr(0, 0x11b)), "");
+  config.replace(0x114, 8, 8, '\xff');
+  EXPECT_EQ(findSerialNumber(config), "") << "the device does not respond";
+  EXPECT_EQ(findSerialNumber(extendedWith({0x0001})), "");
+  EXPECT_EQ(findSerialNumber(""), "");
+}
+
 TEST(ExtendedSpace, IsLongerThanWhatAConventionalDeviceHas) {
   EXPECT_FALSE(hasExtendedSpace(""));
   EXPECT_FALSE(hasExtendedSpace(std::string(64, '\0')));

@@ -83,6 +83,24 @@ TEST_F(QuarantineTest, AttachRefusesFunction) {
   expectRefusal(decide().objections, gpu);
 }
 
+TEST_F(QuarantineTest, AttachRefusesACardThatWasInAnotherSlot) {
+  quarantine(*parsePciAddress("0000:99:00.0"));
+  quarantined[0].identity = "10de:2330 function 0 serial 1";
+  quarantined[0].elsewhere = {gpu};
+  const auto objections = decide().objections;
+  ASSERT_THAT(objections, SizeIs(1));
+  EXPECT_THAT(objections[0].message,
+              HasSubstr("0000:3a:00.0 has been in quarantine, then at 0000:99:00.0, since"));
+  EXPECT_THAT(objections[0].remedy, HasSubstr("`vfpass quarantine release 0000:99:00.0`"));
+}
+
+TEST_F(QuarantineTest, AnotherCardAtTheAddressIsNamed) {
+  quarantine(gpu);
+  quarantined[0].identity = "10de:2330 function 0 serial 1";
+  quarantined[0].found = "10de:2330 function 0 serial 2";
+  expectRefusal(decide().objections, gpu, "another card is at its address now (10de:2330 function");
+}
+
 TEST_F(QuarantineTest, AttachRefusesVfOfPf) {
   quarantine(pf().address);
   expectRefusal(decide().objections, pf().address);

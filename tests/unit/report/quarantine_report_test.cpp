@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <sstream>
@@ -15,8 +16,28 @@ TEST(QuarantineReport, NamesDeviceTimeAndReason) {
   std::ostringstream out;
   writeQuarantine(out, devices, {});
   EXPECT_EQ(out.str(),
-            "DEVICE        SINCE                 REASON\n"
-            "0000:3b:00.2  2026-11-28T12:00:00Z  its reset failed: EIO\\x1b[2J\n");
+            "DEVICE        SINCE                 CARD  REASON\n"
+            "0000:3b:00.2  2026-11-28T12:00:00Z  -     its reset failed: EIO\\x1b[2J\n");
+}
+
+QuarantinedDevice moved() {
+  return {PciAddress{0, 0x3b, 0, 0}, "a reason",        "2026-11-28T12:00:00Z",
+          "15b3:1021 one",           "15b3:1021 other", {PciAddress{0, 0xaf, 0, 0}}};
+}
+
+TEST(QuarantineReport, SaysWhereTheCardIs) {
+  const auto cardOf = [](const QuarantinedDevice& device) {
+    std::ostringstream out;
+    writeQuarantine(out, {device}, {});
+    return out.str();
+  };
+  EXPECT_THAT(cardOf(moved()), testing::HasSubstr("at 0000:af:00.0, another card is here  a reas"));
+  QuarantinedDevice gone = moved();
+  gone.found.clear();
+  gone.elsewhere.clear();
+  EXPECT_THAT(cardOf(gone), testing::HasSubstr("not found  a reason"));
+  gone.found = gone.identity;
+  EXPECT_THAT(cardOf(gone), testing::HasSubstr("here  a reason"));
 }
 
 TEST(QuarantineReport, SaysThatNoDeviceIsInQuarantine) {
@@ -26,7 +47,8 @@ TEST(QuarantineReport, SaysThatNoDeviceIsInQuarantine) {
 }
 
 TEST(QuarantineReport, JsonIsValid) {
-  for (const auto& each : {devices, std::vector<QuarantinedDevice>{}}) {
+  for (const auto& each :
+       {devices, std::vector<QuarantinedDevice>{moved()}, std::vector<QuarantinedDevice>{}}) {
     std::ostringstream out;
     writeQuarantine(out, each, {.json = true});
     expectValid("quarantine", out.str());

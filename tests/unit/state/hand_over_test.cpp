@@ -20,6 +20,7 @@ HandOverRecord recordOf(const Lease& lease) {
   record.entry = lease.entry;
   record.generation = lease.generation;
   record.device = lease.device;
+  record.identity = "15b3:101d function 0 vf 1 serial MT1";
   record.reset = ResetResult{"2026-11-28T11:59:00Z", {"flr", "bus"}, ""};
   record.settings = vfOf(lease).settings;
   record.notNeutral = {"trust"};
@@ -69,8 +70,9 @@ TEST_F(HandOverTest, EndOfALeaseAndItsQuarantineAreOneTransaction) {
   EXPECT_EQ(database.leases().size(), 2U);
   EXPECT_TRUE(database.quarantined().empty());
   database.endLeases({{bad, ""}});
-  EXPECT_EQ(database.quarantined(),
-            (std::vector<QuarantinedDevice>{{first.device, bad.quarantine, bad.time}}));
+  EXPECT_EQ(
+      database.quarantined(),
+      (std::vector<QuarantinedDevice>{{first.device, bad.quarantine, bad.time, bad.identity}}));
 }
 
 // Recovery after a kill between the end of the lease and its mark in the journal.

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 /// Configuration space of a PCI function. `config` is its beginning, of any length and content: the
@@ -13,6 +14,7 @@ namespace vfpass {
 /// Capability IDs (PCI Express Base Specification, chapter 7).
 inline constexpr std::uint8_t pciExpress = 0x10;
 inline constexpr std::uint8_t msix = 0x11;
+inline constexpr std::uint16_t deviceSerialNumber = 0x03;
 inline constexpr std::uint16_t accessControlServices = 0x0d;
 inline constexpr std::uint16_t addressTranslationServices = 0x0f;
 inline constexpr std::uint16_t resizableBar = 0x15;
@@ -26,6 +28,10 @@ std::optional<std::size_t> findCapability(std::string_view config, std::uint8_t 
 
 /// The same for an extended capability, whose list is in the extended space.
 std::optional<std::size_t> findExtendedCapability(std::string_view config, std::uint16_t id);
+
+/// The device serial number, as lspci writes it: `94-6d-ae-ff-ff-4f-2a-10`. Empty if there is none,
+/// or if all its bits are 0 or 1: nobody has set it, or the device does not respond.
+std::string findSerialNumber(std::string_view config);
 
 /// Properties of a function's packets in its PCI Express capability, sizes in bytes.
 struct PciePackets {

@@ -55,6 +55,9 @@ class SystemKernel final : public Kernel {
   std::vector<std::exception_ptr> bindDrivers(const std::vector<BindDriver>& actions) override;
   std::vector<ResetOutcome> resetFunctions(const std::vector<ResetFunction>& actions) override;
   std::optional<std::uint64_t> uncorrectedErrors(const PciAddress& function) override;
+  std::string identityOf(const PciAddress& function,
+                         const std::optional<std::string>& serial) override;
+  std::vector<PciAddress> findIdentity(const std::string& identity) override;
   PfSettings readPfSettings(const PciAddress& pf) override;
   std::optional<unsigned> totalVfVectors(const PciAddress& pf) override;
   void setEswitchMode(const SetEswitchMode& action) override;

@@ -35,7 +35,8 @@ struct DeviceTerms {
 /// The problem of a host whose IOMMU is off. Not a refusal: it disrupts nothing.
 Objection objectToMissingIommu();
 
-/// The problem of a device in quarantine, by its name in messages; nothing if it is not listed.
+/// The problem of a device in quarantine, by its name in messages; nothing if it is not listed, by
+/// its address or as the card that was at another one.
 std::vector<Objection> checkQuarantine(const std::string& name, const PciAddress& device,
                                        const std::vector<QuarantinedDevice>& quarantined);
 
