@@ -28,6 +28,9 @@ void addLeases(Session& session, doctor::Requirements& requirements) {
     for (const Lease& lease : leasesOfTree(session)) {
       requirements.leased.push_back(lease.pf);
     }
+    if (session.options().sysroot == "/") {
+      requirements.quarantined = session.quarantined();
+    }
   } catch (const Error& error) {
     session.warn(error.what());
   }

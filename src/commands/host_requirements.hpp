@@ -17,8 +17,8 @@ bool hasConfiguration(const Session& session);
 /// What all mappings and host.yaml require of the host; nothing without a configuration.
 doctor::Requirements requirementsOfHost(Session& session, const Topology& topology);
 
-/// Adds the leased devices. Without the records doctor still checks everything; then leases do not
-/// make a device used.
+/// Adds the leased devices and, of the running system, those in quarantine. Without the records
+/// doctor still checks everything; then leases do not make a device used.
 void addLeases(Session& session, doctor::Requirements& requirements);
 
 /// All findings of doctor, with those marked that host.yaml accepts today.

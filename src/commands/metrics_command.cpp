@@ -73,6 +73,7 @@ class Collector {
   void readRecords() {
     found_.leases = session_.readLeases();
     found_.openOperations = session_.openWork().size();
+    found_.quarantined = session_.readDatabase().quarantined();
   }
 
   // Without libvirt, leases keep the name that the domain had when it was attached.

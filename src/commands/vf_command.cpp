@@ -108,6 +108,7 @@ ExitCode listVfs(Session& session, const std::string& pf) {
   // This host's leases do not apply to a captured tree.
   const bool live = session.options().sysroot == "/";
   const auto leases = live ? session.readLeases() : std::vector<Lease>();
+  inventory.quarantined = session.quarantined();
   auto users = definedUsers(session, inventory, leases);
   addNetdevsElsewhere(session, inventory, users);
   report::writeVfs(session.pagedOut(), inventory, leases, users, session.style());

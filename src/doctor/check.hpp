@@ -78,6 +78,9 @@ std::span<const Check> competingManagerChecks();
 
 /// Lists serious lines of the kernel's log about used devices.
 void checkKernelLog(const View& view, Results& results);
+/// Lists the devices that no VM gets.
+void checkQuarantine(const View& view, Results& results);
+std::string withoutQuarantine(const View& view);  ///< why checkQuarantine does not apply
 /// Adds the line of the kernel's log that explains it to each failure and warning.
 void quoteKernelLog(const View& view, std::vector<Diagnosis>& diagnoses);
 /// Checks that each GPU can be unbound from its driver: no process has its device files open.

@@ -120,7 +120,9 @@ constexpr std::array pcieLinkTable{
     Check{"pcie-link", "a slow or narrow link limits every transfer of the device", withoutDevice,
           checkLinks},
     Check{"kernel-log", "some faults of a device are only in the kernel's log", withoutDevice,
-          checkKernelLog}};
+          checkKernelLog},
+    Check{"quarantine", "no VM gets a device that may have another tenant's data or a fault",
+          withoutQuarantine, checkQuarantine}};
 
 }  // namespace
 

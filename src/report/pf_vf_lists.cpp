@@ -109,6 +109,22 @@ void writePfsJson(std::ostream& out, const Inventory& inventory,
   writeDocument(out, document);
 }
 
+// Why no guest gets the VF; empty if it may. That of a PF applies to its VFs.
+std::string quarantineOf(const PhysicalFunction& pf, const VirtualFunction& vf,
+                         const Inventory& inventory) {
+  const auto reasonOf = [&](const PciAddress& device) {
+    const auto found =
+        std::ranges::find_if(inventory.quarantined, [&](const QuarantinedDevice& each) {
+          return each.device == device ||
+                 std::ranges::find(each.elsewhere, device) != each.elsewhere.end();
+        });
+    return found == inventory.quarantined.end() ? std::string() : found->reason;
+  };
+  const std::string own = reasonOf(vf.address);
+  const std::string reason = own.empty() ? reasonOf(pf.address) : own;
+  return own.empty() && !reason.empty() ? "its PF: " + reason : reason;
+}
+
 const Lease* leaseOf(const PhysicalFunction& pf, const VirtualFunction& vf,
                      const std::vector<Lease>& leases) {
   // By PF and index, not by the VF's address: addresses change when a card is added.
@@ -216,7 +232,7 @@ Json peersJson(const VirtualFunction& vf) {
 }
 
 Json vfJson(const PhysicalFunction& pf, const VirtualFunction& vf, const Lease* lease,
-            const DefinedUsers& users) {
+            const DefinedUsers& users, const std::string& quarantine) {
   return {{"pf", toString(pf.address)},
           {"index", vf.index},
           {"address", toString(vf.address)},
@@ -232,7 +248,8 @@ Json vfJson(const PhysicalFunction& pf, const VirtualFunction& vf, const Lease* 
           {"settings_readable", vf.settingsReadable},
           {"settings", settingsJson(visibleSettings(vf))},
           {"lease", leaseJson(lease)},
-          {"used_by", usersJson(vf, users)}};
+          {"used_by", usersJson(vf, users)},
+          {"quarantine", textOrNull(quarantine)}};
 }
 
 template <typename Visit>
@@ -244,12 +261,21 @@ void forEachVf(const Inventory& inventory, Visit visit) {
   }
 }
 
+bool hasQuarantinedVf(const Inventory& inventory) {
+  bool found = false;
+  forEachVf(inventory, [&](const PhysicalFunction& pf, const VirtualFunction& vf) {
+    found = found || !quarantineOf(pf, vf, inventory).empty();
+  });
+  return found;
+}
+
 void writeVfsJson(std::ostream& out, const Inventory& inventory, const std::vector<Lease>& leases,
                   const DefinedUsers& users) {
   Json document = newDocument();
   document["vfs"] = Json::array();
   forEachVf(inventory, [&](const PhysicalFunction& pf, const VirtualFunction& vf) {
-    document["vfs"].push_back(vfJson(pf, vf, leaseOf(pf, vf, leases), users));
+    document["vfs"].push_back(
+        vfJson(pf, vf, leaseOf(pf, vf, leases), users, quarantineOf(pf, vf, inventory)));
   });
   writeDocument(out, document);
 }
@@ -308,12 +334,19 @@ void writeVfs(std::ostream& out, const Inventory& inventory, const std::vector<L
   if (anyUser) {
     headings.emplace_back("USED BY");
   }
+  const bool anyQuarantine = hasQuarantinedVf(inventory);
+  if (anyQuarantine) {
+    headings.emplace_back("QUARANTINE");
+  }
   Table table(headings);
   bool any = false;
   forEachVf(inventory, [&](const PhysicalFunction& pf, const VirtualFunction& vf) {
     auto row = vfRow(pf, vf, leaseOf(pf, vf, leases));
     if (anyUser) {
       row.emplace_back(usersText(vf, users));
+    }
+    if (anyQuarantine) {
+      row.emplace_back(textOrNothing(quarantineOf(pf, vf, inventory)), Tint::bad);
     }
     table.add(row);
     any = true;

@@ -249,6 +249,7 @@ ELSEWHERE = {
     "gpu-reset": ("tests/unit/doctor/gpu_test.cpp", "no setting gives a GPU a reset method"),
     "gpu-nvlink": ("tests/unit/doctor/gpu_test.cpp", "the mapping has to say how GPUs get their NVLink"),
     "kernel-log": ("tests/unit/doctor/kernel_lines_test.cpp", "the remedy shows the log, which only the next boot empties"),
+    "quarantine": ("tests/unit/doctor/quarantine_test.cpp", "somebody has to find the cause before the device is released"),
     "pcie-link": ("tests/unit/doctor/pcie_link_test.cpp", "somebody has to reseat the card"),
     "other-nics": ("tests/unit/doctor/ats_test.cpp", "it only says which checks do not apply"),
     "vf-ats": ("tests/unit/doctor/ats_test.cpp", "the remedy shows the kernel's reason; its IOMMU driver enables ATS"),

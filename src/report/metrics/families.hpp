@@ -100,6 +100,14 @@ inline constexpr Family openOperations{
     true,
     {}};
 
+inline constexpr Family quarantinedDevices{
+    "vfpass_quarantined_devices", "Devices that no VM gets until they are released.", "", true, {}};
+inline constexpr Family quarantineInfo{"vfpass_quarantine_info",
+                                       "A device in quarantine; the value is always 1.",
+                                       "",
+                                       true,
+                                       {"pciAddr", "reason"}};
+
 inline constexpr Family doctorFindings{
     "vfpass_doctor_findings", "Findings of the checks of doctor by result.", "", true, {"result"}};
 inline constexpr Family doctorProblem{

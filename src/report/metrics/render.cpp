@@ -174,6 +174,17 @@ void addLeases(const Observation& observation, Exposition& target) {
   }
 }
 
+void addQuarantine(const Observation& observation, Exposition& target) {
+  if (!observation.quarantined) {
+    return;
+  }
+  target.add(families::quarantinedDevices, {}, std::uint64_t{observation.quarantined->size()});
+  for (const QuarantinedDevice& device : *observation.quarantined) {
+    target.add(families::quarantineInfo, {toString(device.device), device.reason},
+               std::uint64_t{1});
+  }
+}
+
 constexpr std::array outcomes{Outcome::passed, Outcome::failed, Outcome::notObservable,
                               Outcome::waived, Outcome::warning};
 constexpr std::array results{"passed", "failed", "not_observable", "unreadable"};
@@ -328,6 +339,7 @@ std::string render(const Observation& observation) {
   addDevices(observation, target);
   addLinks(observation, target);
   addLeases(observation, target);
+  addQuarantine(observation, target);
   addDoctor(observation, target);
   addVerifications(observation, target);
   return target.text();

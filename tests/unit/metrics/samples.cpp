@@ -113,6 +113,7 @@ Observation full() {
   all.mappings = {{"later0", false}, {"train0", true}};
   all.configurationProblems = 2;
   all.openOperations = 1;
+  all.quarantined = {{{PciAddress{0, 0x3b, 0, 4}, "its reset failed", "2026-11-28T12:00:00Z"}}};
   all.diagnoses = {{{"iommu", "", Outcome::passed, "", "", ""}, ""},
                    {{"link", "mlx5_0", Outcome::failed, "", "", ""}, ""},
                    {{"acs", "0000:3a:00.0", Outcome::warning, "", "", ""}, ""},
@@ -138,6 +139,7 @@ Observation hostile() {
   all.pfs[0].serial = std::string(255, 'x') + "\xc3\xa4";
   all.leases->back().domainName = name;
   all.mappings = {{name, true}};
+  all.quarantined->front().reason = name;
   all.diagnoses->push_back({{"link", name, Outcome::failed, "", "", ""}, ""});
   all.diagnoses->push_back(all.diagnoses->back());  // one series, not two
   Verification& last = all.verifications.back();

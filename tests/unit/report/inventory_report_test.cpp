@@ -44,6 +44,19 @@ TEST(InventoryReport, VfJson) {
   expectValid("vf-list", text);
 }
 
+TEST(InventoryReport, NamesVfsInQuarantine) {
+  Inventory inventory = samples::inventory();
+  EXPECT_THAT(vfs(inventory, {}), testing::Not(HasSubstr("QUARANTINE")));
+  const PhysicalFunction& pf = inventory.pfs.at(0);
+  inventory.quarantined = {{pf.vfs.at(0).address, "its reset failed", "2026-11-28T12:00:00Z"}};
+  EXPECT_THAT(vfs(inventory, {}), HasSubstr("  its reset failed\n"));
+  EXPECT_THAT(vfs(inventory, {.json = true}), HasSubstr("\"quarantine\": \"its reset failed\""));
+  expectValid("vf-list", vfs(inventory, {.json = true}));
+  inventory.quarantined[0].device = PciAddress{0, 0x99, 0, 0};
+  inventory.quarantined[0].elsewhere = {pf.address};
+  EXPECT_THAT(vfs(inventory, {}), HasSubstr("  its PF: its reset failed\n"));
+}
+
 TEST(InventoryReport, EmptyHost) {
   EXPECT_EQ(pfs({}, {}), "no SR-IOV capable NIC with a driver\n");
   EXPECT_EQ(vfs({}, {}), "no VFs\n");

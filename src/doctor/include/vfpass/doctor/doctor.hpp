@@ -10,6 +10,7 @@
 #include "vfpass/confidential_guest.hpp"
 #include "vfpass/domain_facts.hpp"
 #include "vfpass/finding.hpp"
+#include "vfpass/hand_over.hpp"
 #include "vfpass/host/root.hpp"
 #include "vfpass/mapping.hpp"
 #include "vfpass/peer_mapping.hpp"
@@ -67,6 +68,8 @@ struct Requirements {
   std::vector<NvlinkRequirement> nvlink = {};  ///< of VMs with GPUs of a board with NVSwitches
   std::vector<PciAddress> policyPfs = {};      ///< PFs with an entry in host.yaml
   std::vector<PciAddress> leased = {};         ///< PFs and whole functions with a lease
+  /// Devices that no VM gets, with where they are now; nullopt: not known.
+  std::optional<std::vector<QuarantinedDevice>> quarantined = {};
   std::vector<RequiredUnit> units = {};
   /// The user's selection. If there is one, only these devices count as used.
   std::vector<PciAddress> selected = {};

@@ -33,7 +33,8 @@ void writePfs(std::ostream& out, const Inventory& inventory, const std::vector<D
 using DefinedUsers = std::optional<std::vector<DeviceUser>>;
 
 /// `vfpass vf list`: one row per VF of the inventory's PFs, with its lease and its users. The text
-/// has a column for users only if there is any. JSON: docs/json/vf-list.schema.json.
+/// has columns for users and for the quarantine only if there is any. JSON:
+/// docs/json/vf-list.schema.json.
 void writeVfs(std::ostream& out, const Inventory& inventory, const std::vector<Lease>& leases,
               const DefinedUsers& users, const Style& style);
 

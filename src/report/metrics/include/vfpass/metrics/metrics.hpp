@@ -52,6 +52,7 @@ struct Observation {
   std::map<std::string, bool> mappings;  ///< VM, attached
   std::optional<std::size_t> configurationProblems;
   std::optional<std::size_t> openOperations;
+  std::optional<std::vector<QuarantinedDevice>> quarantined;
   std::optional<std::vector<Diagnosis>> diagnoses;
   std::vector<Verification> verifications;
 };
