@@ -41,11 +41,40 @@ struct ResetResult {
   auto operator<=>(const ResetResult&) const = default;
 };
 
+/// Errors of a device that AER (Advanced Error Reporting of PCI Express) has counted.
+struct ErrorCounts {
+  /// Uncorrectable ones of the device or its link, whatever their severity; unless it is a VF, also
+  /// those that the port above it has seen.
+  std::uint64_t hardware = 0;
+  /// Other uncorrectable ones: a guest can cause them, such as completion timeouts and unsupported
+  /// requests.
+  std::uint64_t others = 0;
+  std::uint64_t corrected = 0;
+
+  auto operator<=>(const ErrorCounts&) const = default;
+};
+
+/// An Xid of NVIDIA's driver, which is its number for a kind of error.
+struct Xid {
+  std::uint64_t sequence = 0;  ///< of its record in the kernel log
+  unsigned number = 0;
+
+  auto operator<=>(const Xid&) const = default;
+};
+
+/// What the kernel log of this boot has of a GPU of NVIDIA.
+struct XidLog {
+  bool readable = false;
+  std::uint64_t first = 0;  ///< sequence number of the oldest record that the log still has
+  std::uint64_t next = 0;   ///< the one that the next record will have
+  std::vector<Xid> xids;    ///< only those that mean a fault of the hardware, oldest first
+};
+
 /// The point from which on errors of a device are those of its lease.
 struct UseBegin {
   std::string bootId;
-  /// Uncorrectable errors that AER had counted by then. Empty: not observable.
-  std::optional<std::uint64_t> errors;
+  std::optional<ErrorCounts> errors;            ///< counted by then; empty: not observable
+  std::optional<std::uint64_t> logRecord = {};  ///< XidLog::next; empty: not read
 
   auto operator<=>(const UseBegin&) const = default;
 };

@@ -96,9 +96,12 @@ class Kernel {
   /// The result has the same order.
   virtual std::vector<ResetOutcome> resetFunctions(const std::vector<ResetFunction>& actions) = 0;
 
-  /// Uncorrectable errors of the function that AER has counted since it appeared, fatal and other
-  /// ones. nullopt: the function, the kernel or the firmware has no such counters.
-  virtual std::optional<std::uint64_t> uncorrectedErrors(const PciAddress& function) = 0;
+  /// Errors of the function that AER has counted since it appeared. nullopt: the function, the
+  /// kernel or the firmware has no such counters.
+  virtual std::optional<ErrorCounts> errorCounts(const PciAddress& function) = 0;
+
+  /// What the kernel log says of the function; nullopt if it is no GPU of NVIDIA.
+  virtual std::optional<XidLog> xidLog(const PciAddress& function) = 0;
 
   /// What identifies the function in every slot: vendor and device, function number, index of a VF,
   /// and the serial number of its card, of a VF that of its PF. `serial`: the card's VPD serial if

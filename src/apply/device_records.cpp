@@ -5,6 +5,7 @@
 #include <ctime>
 #include <iomanip>
 #include <map>
+#include <set>
 #include <sstream>
 
 #include "vfpass/base/text.hpp"
@@ -81,26 +82,99 @@ std::exception_ptr inQuarantine(const std::exception_ptr& failure) {
   }
 }
 
-// The errors of a device that the domain has caused or met.
-std::vector<std::string> errorsSince(const std::optional<DeviceUse>& use, Tools& tools,
-                                     const PciAddress& device,
-                                     std::vector<std::string>& unobserved) {
-  const auto counted = tools.kernel.uncorrectedErrors(device);
+// What happened to a device while a domain had it.
+struct Errors {
+  std::vector<std::string> ofHardware;  ///< reasons for a quarantine
+  std::vector<std::string> others;
+};
+
+std::string errorsText(std::uint64_t count, const std::string& kind = "") {
+  return "AER has counted " + std::to_string(count) + " " + kind +
+         (count == 1 ? "error" : "errors");
+}
+
+// A device that has appeared again counts from 0, as after a boot.
+ErrorCounts countedSince(const ErrorCounts& begin, const ErrorCounts& now, bool sameBoot) {
+  const bool goesOn = sameBoot && begin.hardware <= now.hardware && begin.others <= now.others &&
+                      begin.corrected <= now.corrected;
+  return goesOn ? ErrorCounts{now.hardware - begin.hardware, now.others - begin.others,
+                              now.corrected - begin.corrected}
+                : now;
+}
+
+void addCounts(const std::optional<DeviceUse>& use, Tools& tools, HandOverRecord& record,
+               Errors& errors) {
+  const auto counted = tools.kernel.errorCounts(record.device);
   if (!counted) {
-    unobserved.emplace_back("errors: the device has no AER counters");
-    return {};
+    record.unobserved.emplace_back("errors: the device has no AER counters");
+    return;
   }
   if (!use || !use->began) {
-    unobserved.emplace_back("errors: their number at the beginning of the lease is not known");
-    return {};
+    record.unobserved.emplace_back(
+        "errors: their number at the beginning of the lease is not known");
+    return;
   }
-  // A device that has appeared again counts from 0, as after a boot.
-  const bool goesOn =
-      use->began->bootId == tools.kernel.bootId() && use->began->errors.value_or(0) <= *counted;
-  const std::uint64_t errors = *counted - (goesOn ? use->began->errors.value_or(0) : 0);
-  return errors == 0 ? std::vector<std::string>{}
-                     : std::vector<std::string>{"AER has counted " + std::to_string(errors) +
-                                                " uncorrectable errors of it"};
+  const ErrorCounts since = countedSince(use->began->errors.value_or(ErrorCounts{}), *counted,
+                                         use->began->bootId == tools.kernel.bootId());
+  if (since.hardware > 0) {
+    errors.ofHardware.push_back(errorsText(since.hardware) + " of its hardware or link");
+  }
+  if (since.others > 0) {
+    errors.others.push_back(errorsText(since.others) + " that a guest can cause");
+  }
+  if (since.corrected > 0) {
+    errors.others.push_back(errorsText(since.corrected, "corrected "));
+  }
+}
+
+// The host's driver of NVIDIA has the GPU only before the guest gets it and after it has left.
+void addXids(const std::optional<DeviceUse>& use, Tools& tools, HandOverRecord& record,
+             Errors& errors) {
+  const auto log = tools.kernel.xidLog(record.device);
+  if (!log) {
+    return;
+  }
+  if (!log->readable) {
+    record.unobserved.emplace_back("Xids: the kernel log cannot be read");
+    return;
+  }
+  if (!use || !use->began || !use->began->logRecord) {
+    record.unobserved.emplace_back(
+        "Xids: the kernel log was not read at the beginning of the lease");
+    return;
+  }
+  const bool sameBoot = use->began->bootId == tools.kernel.bootId();
+  const std::uint64_t begin = sameBoot ? *use->began->logRecord : 0;
+  if (!sameBoot) {
+    record.unobserved.emplace_back("Xids: those of earlier boots are not known");
+  }
+  if (log->first > begin) {
+    record.unobserved.emplace_back("Xids: the kernel log does not go back to the beginning");
+  }
+  std::set<unsigned> numbers;
+  for (const Xid& xid : log->xids) {
+    if (xid.sequence >= begin && numbers.insert(xid.number).second) {
+      errors.ofHardware.push_back("NVIDIA's driver has logged Xid " + std::to_string(xid.number));
+    }
+  }
+}
+
+void addErrors(const std::optional<DeviceUse>& use, Tools& tools, HandOverRecord& record) {
+  Errors errors;
+  addCounts(use, tools, record, errors);
+  addXids(use, tools, record, errors);
+  if (!errors.ofHardware.empty()) {
+    record.quarantine =
+        join(errors.ofHardware, "; ") + " since domain " + printable(record.domainName) + " got it";
+  }
+  record.errors = std::move(errors.ofHardware);
+  record.errors.insert(record.errors.end(), errors.others.begin(), errors.others.end());
+}
+
+UseBegin beginOfUse(const PciAddress& device, Tools& tools) {
+  const auto log = tools.kernel.xidLog(device);
+  return {tools.kernel.bootId(), tools.kernel.errorCounts(device),
+          log && log->readable ? std::optional(log->next) : std::nullopt};
 }
 
 /// Reads each PF once, for the VFs of all leases that end together: one that does not answer costs
@@ -182,12 +256,8 @@ state::EndedLease endOf(const DropLease& drop, PfReader& pfs, Tools& tools) {
   record.reset = use ? use->reset : std::nullopt;
   record.identity = use ? use->identity : "";
   addSettings(drop, pfs, record);
-  record.errors = errorsSince(use, tools, device.device, record.unobserved);
+  addErrors(use, tools, record);
   record.unobserved.emplace_back("memory: vfpass writes no pattern to look for");
-  if (!record.errors.empty()) {
-    record.quarantine =
-        join(record.errors, "; ") + " since domain " + printable(device.domainName) + " got it";
-  }
   return {record, domain::sealOfRecord(state::handOverToJson(record), tools.sealKey)};
 }
 
@@ -204,9 +274,8 @@ void recordLease(const Lease& lease, Tools& tools) {
   }
   tools.database.recordLease(lease);
   if (isNew) {
-    const UseBegin begin{tools.kernel.bootId(), tools.kernel.uncorrectedErrors(lease.device)};
-    tools.database.recordUse({lease.device, lease.domain, begin, std::nullopt,
-                              tools.kernel.identityOf(lease.device, lease.pfSerial)});
+    tools.database.recordUse({lease.device, lease.domain, beginOfUse(lease.device, tools),
+                              std::nullopt, tools.kernel.identityOf(lease.device, lease.pfSerial)});
   }
 }
 

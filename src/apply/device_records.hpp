@@ -15,8 +15,8 @@ void resetDevices(const std::vector<ResetFunction>& resets, Tools& tools);
 /// Records a lease, and from when on errors of its device are the domain's.
 void recordLease(const Lease& lease, Tools& tools);
 
-/// Ends leases. A device that leaves its domain with it gets a sealed record; one with errors since
-/// the lease began goes into quarantine, in the same transaction.
+/// Ends leases. A device that leaves its domain with it gets a sealed record; one with errors of
+/// its hardware since the lease began goes into quarantine, in the same transaction.
 void dropLeases(const std::vector<DropLease>& drops, Tools& tools);
 
 }  // namespace vfpass::apply

@@ -18,6 +18,7 @@
 #include "vfpass/host/function_reset.hpp"
 #include "vfpass/host/link_settings.hpp"
 #include "vfpass/host/soft_roce_links.hpp"
+#include "vfpass/host/xid_log.hpp"
 #include "vfpass/mlx5_firmware.hpp"
 #include "vfpass/port_fault.hpp"
 
@@ -315,8 +316,12 @@ std::vector<ResetOutcome> SystemKernel::resetFunctions(const std::vector<ResetFu
                               implementation_->bind());
 }
 
-std::optional<std::uint64_t> SystemKernel::uncorrectedErrors(const PciAddress& function) {
-  return readUncorrectedErrors(implementation_->root, function);
+std::optional<ErrorCounts> SystemKernel::errorCounts(const PciAddress& function) {
+  return readErrorCounts(implementation_->root, function);
+}
+
+std::optional<XidLog> SystemKernel::xidLog(const PciAddress& function) {
+  return readXidLog(implementation_->root, function);
 }
 
 std::string SystemKernel::identityOf(const PciAddress& function,

@@ -41,9 +41,17 @@ void fields(Archive& archive, ResetResult& reset) {
 }
 
 template <typename Archive>
+void fields(Archive& archive, ErrorCounts& counts) {
+  archive("hardware", counts.hardware);
+  archive("others", counts.others);
+  archive("corrected", counts.corrected);
+}
+
+template <typename Archive>
 void fields(Archive& archive, UseBegin& begin) {
   archive("boot-id", begin.bootId);
   archive("errors", begin.errors);
+  archive("log-record", begin.logRecord);
 }
 
 template <typename Archive>

@@ -413,9 +413,14 @@ std::vector<ResetOutcome> FakeKernel::resetFunctions(const std::vector<ResetFunc
   return outcomes;
 }
 
-std::optional<std::uint64_t> FakeKernel::uncorrectedErrors(const PciAddress& function) {
+std::optional<ErrorCounts> FakeKernel::errorCounts(const PciAddress& function) {
   const auto found = errors.find(function);
   return found == errors.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::optional<XidLog> FakeKernel::xidLog(const PciAddress& function) {
+  const auto found = xidLogs.find(function);
+  return found == xidLogs.end() ? std::nullopt : std::optional(found->second);
 }
 
 std::string FakeKernel::identityOf(const PciAddress& function,

@@ -29,7 +29,8 @@ class FakeKernel final : public Kernel {
   /// Binding these to a driver other than `vfio-pci` fails, and so does restoring the previous one:
   /// they have no driver then.
   std::vector<PciAddress> failingProbes;
-  std::map<PciAddress, std::uint64_t> errors;    ///< counted by AER; others have no counters
+  std::map<PciAddress, ErrorCounts> errors;      ///< counted by AER; others have no counters
+  std::map<PciAddress, XidLog> xidLogs;          ///< of GPUs of NVIDIA
   std::map<PciAddress, std::string> identities;  ///< of functions with a serial number
   std::vector<PciAddress> brokenResets;          ///< resetting these fails
   std::vector<PciAddress> hangingResets;         ///< resetting these does not return in time
@@ -74,7 +75,8 @@ class FakeKernel final : public Kernel {
   void bindDriver(const BindDriver& action) override;
   std::vector<std::exception_ptr> bindDrivers(const std::vector<BindDriver>& actions) override;
   std::vector<ResetOutcome> resetFunctions(const std::vector<ResetFunction>& actions) override;
-  std::optional<std::uint64_t> uncorrectedErrors(const PciAddress& function) override;
+  std::optional<ErrorCounts> errorCounts(const PciAddress& function) override;
+  std::optional<XidLog> xidLog(const PciAddress& function) override;
   std::string identityOf(const PciAddress& function,
                          const std::optional<std::string>& serial) override;
   std::vector<PciAddress> findIdentity(const std::string& identity) override;

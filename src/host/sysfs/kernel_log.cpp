@@ -32,6 +32,12 @@ std::string readRecord(int file) {
   return {buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(length, 0))};
 }
 
+// The second number of `priority,sequence,time,flags;text`.
+std::uint64_t sequenceOf(std::string_view record) {
+  const std::size_t begin = std::min(record.find(','), record.size() - 1) + 1;
+  return parseNumber(record.substr(begin, record.find(',', begin) - begin)).value_or(0);
+}
+
 // `text` of `mlx5_core 0000:01:00.0: text`, as dev_printk() writes it.
 std::string textAbout(const std::string& name, std::string_view message) {
   const std::string mark = " " + name + ": ";
@@ -42,25 +48,36 @@ std::string textAbout(const std::string& name, std::string_view message) {
 
 }  // namespace
 
-std::optional<std::vector<std::string>> readKernelMessages(
-    const Root& root, const std::function<bool(std::string_view)>& isWanted) {
+bool visitKernelLog(const Root& root, const std::function<bool(const KernelRecord&)>& visit) {
   const auto file = root.open("dev/kmsg", O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
   if (!file) {
-    return std::nullopt;
+    return false;
   }
-  std::vector<std::string> messages;
-  for (int count = 0; count < maxRecordsOfBoot && messages.size() < maxMessages; ++count) {
+  for (int count = 0; count < maxRecordsOfBoot; ++count) {
     const std::string record = readRecord(file.get());
     if (record.empty()) {
       break;
     }
+    const std::uint64_t sequence = sequenceOf(record);
     for (const std::string& line : splitLines(record)) {
-      if (const auto text = kernelText(line); !text.empty() && isWanted(text)) {
-        messages.emplace_back(text);
+      if (!visit({sequence, kernelText(line)})) {
+        return true;
       }
     }
   }
-  return messages;
+  return true;
+}
+
+std::optional<std::vector<std::string>> readKernelMessages(
+    const Root& root, const std::function<bool(std::string_view)>& isWanted) {
+  std::vector<std::string> messages;
+  const bool readable = visitKernelLog(root, [&](const KernelRecord& record) {
+    if (!record.text.empty() && isWanted(record.text)) {
+      messages.emplace_back(record.text);
+    }
+    return messages.size() < maxMessages;
+  });
+  return readable ? std::optional(messages) : std::nullopt;
 }
 
 KernelLog::KernelLog(const Root& root)

@@ -187,15 +187,15 @@ TEST_F(HandOverTest, ErrorsSinceTheLeaseBeganPutTheDeviceIntoQuarantine) {
   Host other;
   const PciAddress first = other.kernel.inventory().pfs[0].vfs[0].address;
   const PciAddress second = other.kernel.inventory().pfs[0].vfs[1].address;
-  other.kernel.errors = {{first, 7}, {second, 7}};
+  other.kernel.errors = {{first, {7}}, {second, {7}}};
   other.attach();
-  other.kernel.errors[first] = 9;
+  other.kernel.errors[first].hardware = 9;
   other.execute(other.detachPlan());
   const state::Database state{other.folder / "state", state::Database::Open::readOnly,
                               std::chrono::milliseconds(1000)};
   ASSERT_THAT(state.quarantined(), SizeIs(1));
   EXPECT_EQ(state.quarantined()[0].device, first);
-  EXPECT_THAT(state.quarantined()[0].reason, HasSubstr("2 uncorrectable errors"));
+  EXPECT_THAT(state.quarantined()[0].reason, HasSubstr("counted 2 errors of its hardware or link"));
 }
 
 // The identity is from the beginning of the lease: a device whose reset failed may not answer.
@@ -236,15 +236,66 @@ TEST_F(HandOverTest, SmallerCounterIsCountedFromZero) {
   Host other;
   const PciAddress first = other.kernel.inventory().pfs[0].vfs[0].address;
   const PciAddress second = other.kernel.inventory().pfs[0].vfs[1].address;
-  other.kernel.errors = {{first, 7}, {second, 7}};
+  other.kernel.errors = {{first, {7}}, {second, {7}}};
   other.attach();
-  other.kernel.errors = {{first, 2}, {second, 0}};
+  other.kernel.errors = {{first, {2}}, {second, {0}}};
   other.execute(other.detachPlan());
   const state::Database state{other.folder / "state", state::Database::Open::readOnly,
                               std::chrono::milliseconds(1000)};
   ASSERT_THAT(state.quarantined(), SizeIs(1));
   EXPECT_EQ(state.quarantined()[0].device, first);
-  EXPECT_THAT(state.quarantined()[0].reason, HasSubstr(" 2 uncorrectable errors"));
+  EXPECT_THAT(state.quarantined()[0].reason, HasSubstr("counted 2 errors of"));
+}
+
+// A guest can make its device ask for what nobody has.
+TEST_F(HandOverTest, ErrorsThatAGuestCanCauseAreRecordedOnly) {
+  Host other;
+  const PciAddress first = other.kernel.inventory().pfs[0].vfs[0].address;
+  other.kernel.errors = {{first, {0, 7, 4}}};
+  other.attach();
+  other.kernel.errors = {{first, {0, 9, 5}}};
+  other.execute(other.detachPlan());
+  const state::Database state{other.folder / "state", state::Database::Open::readOnly,
+                              std::chrono::milliseconds(1000)};
+  EXPECT_THAT(state.quarantined(), IsEmpty());
+  std::vector<std::string> errors;
+  for (const auto& stored : state.handOvers()) {
+    errors.insert(errors.end(), stored.record.errors.begin(), stored.record.errors.end());
+  }
+  EXPECT_THAT(errors, testing::ElementsAre("AER has counted 2 errors that a guest can cause",
+                                           "AER has counted 1 corrected error"));
+}
+
+TEST_F(HandOverTest, XidsSinceTheLeaseBeganPutTheDeviceIntoQuarantine) {
+  Host other;
+  const PciAddress first = other.kernel.inventory().pfs[0].vfs[0].address;
+  const PciAddress second = other.kernel.inventory().pfs[0].vfs[1].address;
+  other.kernel.xidLogs = {{first, {true, 0, 40, {}}}, {second, {true, 0, 40, {}}}};
+  other.attach();
+  other.kernel.xidLogs = {{first, {true, 0, 90, {{39, 48}, {40, 79}, {41, 79}}}},
+                          {second, {true, 41, 90, {{39, 48}}}}};
+  other.execute(other.detachPlan());
+  const state::Database state{other.folder / "state", state::Database::Open::readOnly,
+                              std::chrono::milliseconds(1000)};
+  ASSERT_THAT(state.quarantined(), SizeIs(1));
+  EXPECT_EQ(state.quarantined()[0].device, first);
+  EXPECT_THAT(state.quarantined()[0].reason, testing::StartsWith("NVIDIA's driver has logged Xid "
+                                                                 "79 since domain "));
+  const auto records = state.handOvers();
+  const auto old = std::ranges::find_if(
+      records, [&](const auto& stored) { return stored.record.device == second; });
+  EXPECT_THAT(old->record.unobserved, Contains(HasSubstr("Xids: the kernel log does not go back")));
+}
+
+TEST_F(HandOverTest, UnreadableLogIsNamed) {
+  host.kernel.xidLogs = {{device, {}}};
+  host.execute(host.detachPlan());
+  std::vector<std::string> unobserved;
+  for (const auto& stored : database().handOvers()) {
+    unobserved.insert(unobserved.end(), stored.record.unobserved.begin(),
+                      stored.record.unobserved.end());
+  }
+  EXPECT_THAT(unobserved, Contains("Xids: the kernel log cannot be read"));
 }
 
 TEST_F(HandOverTest, MissingCountersAreNamedAndNoErrors) {

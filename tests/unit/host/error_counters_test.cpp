@@ -9,29 +9,43 @@ namespace {
 
 class ErrorCountersTest : public testing::Test {
  protected:
-  void write(const std::string& fatal, const std::string& other) {
-    tree_.file(directory_ + "/aer_dev_fatal", fatal);
-    tree_.file(directory_ + "/aer_dev_nonfatal", other);
+  void write(const std::string& fatal, const std::string& other, const std::string& folder) {
+    tree_.file(folder + "/aer_dev_fatal", fatal);
+    tree_.file(folder + "/aer_dev_nonfatal", other);
   }
-  std::optional<std::uint64_t> read() {
-    return readUncorrectedErrors(Root(tree_.path()), PciAddress{0, 1, 0, 1});
+  std::optional<ErrorCounts> read() {
+    return readErrorCounts(Root(tree_.path()), PciAddress{0, 1, 0, 1});
   }
 
   hosts::SysfsTree tree_;
   std::string directory_ = tree_.function("0000:01:00.1");
+  std::string port_ = "sys/devices/pci0000:00/0000:00:01.0";
 };
 
-TEST_F(ErrorCountersTest, AreTheSumsThatTheKernelMade) {
-  write("Undefined 0\nDLP 1\nTLP 2\nTOTAL_ERR_FATAL 3\n",
-        "Undefined 0\nUnsupReq 4\nTOTAL_ERR_NONFATAL 4\n");
-  EXPECT_EQ(read(), 7U);
+// A guest can make a completion timeout a fatal error: the severity is a register.
+TEST_F(ErrorCountersTest, DistinguishTypesAndNotSeverities) {
+  write("Undefined 0\nDLP 1\nTLP 2\nCmpltTO 5\nTOTAL_ERR_FATAL 8\n",
+        "Undefined 0\nUncorrIntErr 3\nUnsupReq 4\nTOTAL_ERR_NONFATAL 7\n", directory_);
+  EXPECT_EQ(read(), (ErrorCounts{6, 9, 0}));
+  tree_.file(directory_ + "/aer_dev_correctable", "RxErr 1\nBadTLP 1\nTOTAL_ERR_COR 2\n");
+  EXPECT_EQ(read(), (ErrorCounts{6, 9, 2}));
+}
+
+TEST_F(ErrorCountersTest, HaveThoseOfTheLinkThatThePortHasSeen) {
+  tree_.link("sys/bus/pci/devices/0000:00:01.0", port_);
+  write("SDES 1\nACSViol 2\nTOTAL_ERR_FATAL 3\n", "TLP 1\nTOTAL_ERR_NONFATAL 1\n", port_);
+  EXPECT_EQ(read(), (ErrorCounts{2, 0, 0}));
+  write("DLP 1\nTOTAL_ERR_FATAL 1\n", "TOTAL_ERR_NONFATAL 0\n", directory_);
+  EXPECT_EQ(read(), (ErrorCounts{3, 0, 0}));
+  tree_.link(directory_ + "/physfn", tree_.function("0000:01:00.0"));
+  EXPECT_EQ(read(), (ErrorCounts{1, 0, 0})) << "a VF shares the port with other guests";
 }
 
 TEST_F(ErrorCountersTest, AreNotObservableWithoutBothSums) {
   EXPECT_FALSE(read());
-  write("TOTAL_ERR_FATAL 3\n", "UnsupReq 4\n");
+  write("TOTAL_ERR_FATAL 3\n", "UnsupReq 4\n", directory_);
   EXPECT_FALSE(read());
-  write("TOTAL_ERR_FATAL many\n", "TOTAL_ERR_NONFATAL 4\n");
+  write("TOTAL_ERR_FATAL many\n", "TOTAL_ERR_NONFATAL 4\n", directory_);
   EXPECT_FALSE(read());
 }
 

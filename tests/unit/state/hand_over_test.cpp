@@ -36,7 +36,8 @@ class HandOverTest : public testing::Test {
     lease.device = PciAddress{0, 0x3b, 0, static_cast<std::uint8_t>(index)};
     lease.generation = database.nextGeneration();
     database.recordLease(lease);
-    database.recordUse({lease.device, lease.domain, UseBegin{"boot", 3}, std::nullopt});
+    database.recordUse(
+        {lease.device, lease.domain, UseBegin{"boot", ErrorCounts{3, 1, 2}, 40}, std::nullopt});
     return lease;
   }
 
@@ -131,7 +132,7 @@ TEST_F(HandOverTest, DamagedUseIsNoneAndIsReplaced) {
   SQLite::Database(state / "vfpass.db", SQLite::OPEN_READWRITE)
       .exec("UPDATE device_uses SET device_use = '{'");
   EXPECT_FALSE(database.deviceUse(lease.device));
-  database.recordUse({lease.device, lease.domain, UseBegin{"boot", 4}, std::nullopt});
+  database.recordUse({lease.device, lease.domain, UseBegin{"boot", ErrorCounts{4}}, std::nullopt});
   EXPECT_TRUE(database.deviceUse(lease.device));
 }
 

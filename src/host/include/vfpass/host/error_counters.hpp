@@ -1,15 +1,16 @@
 #pragma once
 
-#include <cstdint>
 #include <optional>
 
+#include "vfpass/hand_over.hpp"
 #include "vfpass/host/root.hpp"
 #include "vfpass/pci_address.hpp"
 
 namespace vfpass::host {
 
-/// The sum of the function's fatal and non-fatal errors (`aer_dev_fatal`, `aer_dev_nonfatal`); see
-/// Kernel::uncorrectedErrors().
-std::optional<std::uint64_t> readUncorrectedErrors(const Root& root, const PciAddress& function);
+/// Kernel::errorCounts(), from `aer_dev_fatal`, `aer_dev_nonfatal` and `aer_dev_correctable` of the
+/// function and of the port above it. Both uncorrectable files count, because the severity of an
+/// error is a register that a guest can write.
+std::optional<ErrorCounts> readErrorCounts(const Root& root, const PciAddress& function);
 
 }  // namespace vfpass::host

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -19,6 +20,16 @@ namespace vfpass::host {
 /// kernel.dmesg_restrict is set, or without /dev/kmsg, as in a container.
 std::optional<std::vector<std::string>> readKernelMessages(
     const Root& root, const std::function<bool(std::string_view)>& isWanted);
+
+/// A line of a record of the kernel log.
+struct KernelRecord {
+  std::uint64_t sequence = 0;  ///< counts the records of this boot
+  std::string_view text;       ///< kernelText(): empty if it is no message of the kernel itself
+};
+
+/// Calls `visit` for each line of the log that the kernel's buffer still has, oldest first, until
+/// it returns false. False if the log cannot be read.
+bool visitKernelLog(const Root& root, const std::function<bool(const KernelRecord&)>& visit);
 
 /// What the kernel logs from now on: a driver often reports only there what it did not do.
 /// Source: Documentation/ABI/testing/dev-kmsg; a position at the end sees only later records.

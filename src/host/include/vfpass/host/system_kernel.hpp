@@ -54,7 +54,8 @@ class SystemKernel final : public Kernel {
   void bindDriver(const BindDriver& action) override;
   std::vector<std::exception_ptr> bindDrivers(const std::vector<BindDriver>& actions) override;
   std::vector<ResetOutcome> resetFunctions(const std::vector<ResetFunction>& actions) override;
-  std::optional<std::uint64_t> uncorrectedErrors(const PciAddress& function) override;
+  std::optional<ErrorCounts> errorCounts(const PciAddress& function) override;
+  std::optional<XidLog> xidLog(const PciAddress& function) override;
   std::string identityOf(const PciAddress& function,
                          const std::optional<std::string>& serial) override;
   std::vector<PciAddress> findIdentity(const std::string& identity) override;

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <optional>
+
+#include "vfpass/hand_over.hpp"
+#include "vfpass/host/root.hpp"
+#include "vfpass/pci_address.hpp"
+
+namespace vfpass::host {
+
+/// Kernel::xidLog(). The messages are those of NVIDIA's driver on this host: it has a GPU only
+/// while it is bound to it, and never sees what happens in a guest.
+std::optional<XidLog> readXidLog(const Root& root, const PciAddress& function);
+
+}  // namespace vfpass::host
