@@ -10,7 +10,7 @@
 #include "vfpass/domain/read_domain_facts.hpp"
 #include "vfpass/error.hpp"
 #include "vfpass/host/find_holders.hpp"
-#include "vfpass/plan/judge_peer_mapping.hpp"
+#include "vfpass/plan/choose_backend.hpp"
 #include "vfpass/topology/distance.hpp"
 #include "vfpass/topology/guest_topology.hpp"
 #include "vfpass/version.hpp"

@@ -4,7 +4,6 @@
 #include <string_view>
 #include <vector>
 
-#include "adopted_elements.hpp"
 #include "device_xml.hpp"
 #include "document.hpp"
 #include "domain_edits.hpp"

@@ -1,4 +1,4 @@
-#include "adopted_elements.hpp"
+#include "our_elements.hpp"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,6 @@
 #include "device_xml.hpp"
 #include "domain_edits.hpp"
 #include "metadata.hpp"
-#include "our_elements.hpp"
 #include "pci_elements.hpp"
 #include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/domain/host_elements.hpp"

@@ -6,7 +6,6 @@
 #include <string_view>
 #include <vector>
 
-#include "adopted_elements.hpp"
 #include "device_xml.hpp"
 #include "document.hpp"
 #include "our_elements.hpp"

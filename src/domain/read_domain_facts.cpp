@@ -8,7 +8,6 @@
 #include <pugixml.hpp>
 #include <string_view>
 
-#include "adopted_elements.hpp"
 #include "device_xml.hpp"
 #include "document.hpp"
 #include "domain_edits.hpp"

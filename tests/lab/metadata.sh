@@ -1,6 +1,6 @@
 # Editing one domain's XML must not yield devices or settings or affect other VMs: vfpass acts only on metadata that
 # this host has sealed, and a domain starts only if its metadata match the database.
-# covers: src/domain src/state/seal_key_file.cpp src/plan/metadata_check.cpp src/hook
+# covers: src/domain src/state/seal_key_file.cpp src/plan/plan_hook.cpp src/hook
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "holders/function_facts.hpp"
 #include "holders/holder_kinds.hpp"
 #include "holders/link_survey.hpp"
 #include "holders/mount_table.hpp"

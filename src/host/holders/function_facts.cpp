@@ -1,4 +1,4 @@
-#include "holders/function_facts.hpp"
+#include "holders/holder_kinds.hpp"
 
 #include "sysfs/pci_function.hpp"
 #include "vfpass/base/driver_name.hpp"

@@ -7,9 +7,12 @@
 #include <cerrno>
 #include <utility>
 
-#include "holders/function_facts.hpp"
+#include "holders/holder_kinds.hpp"
+#include "holders/mount_table.hpp"
+#include "holders/processes.hpp"
 #include "vfpass/base/deadline.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/host/find_holders.hpp"
 
 namespace vfpass::host {
 namespace {
@@ -207,6 +210,28 @@ LinkSurvey surveyLinks(const Root& root, const std::vector<Process>& processes,
     return {{}, "cannot identify our own network namespace: cannot read /proc/self/ns/net", {}};
   }
   return surveyLinks(root, findNetworkNamespaces(processes, mounts, *ours), deadline);
+}
+
+std::vector<NetdevElsewhere> findNetdevsElsewhere(const Root& root,
+                                                  const std::vector<PciAddress>& functions,
+                                                  std::chrono::milliseconds deadline) {
+  std::vector<NetdevElsewhere> found;
+  if (!root.isLive() || functions.empty()) {
+    return found;
+  }
+  const ProcessList list = readProcesses(root);
+  const LinkSurvey links =
+      surveyLinks(root, list.processes, MountTable(root, list.processes), deadline);
+  for (const NamespaceLinks& place : links.namespaces) {
+    for (const OwnedLink& each : place.links) {
+      if (!place.ours && each.function &&
+          std::ranges::find(functions, *each.function) != functions.end()) {
+        found.push_back(
+            {*each.function, printable(each.link.name.substr(0, 32)), place.description});
+      }
+    }
+  }
+  return found;
 }
 
 }  // namespace vfpass::host

@@ -1,4 +1,4 @@
-#include "vfpass/plan/judge_peer_mapping.hpp"
+#include "vfpass/plan/choose_backend.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
