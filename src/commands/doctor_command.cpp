@@ -16,7 +16,7 @@
 #include "vfpass/inventory/read_inventory.hpp"
 #include "vfpass/plan/judge_confidential_guest.hpp"
 #include "vfpass/report/command_reports.hpp"
-#include "vfpass/verify/nccl_topology_check.hpp"
+#include "vfpass/verify/verify_guest.hpp"
 
 namespace vfpass::commands {
 namespace {

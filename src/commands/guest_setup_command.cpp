@@ -20,7 +20,6 @@
 #include "vfpass/mapping.hpp"
 #include "vfpass/report/command_reports.hpp"
 #include "vfpass/setup/setup_apply.hpp"
-#include "vfpass/setup/setup_changes.hpp"
 #include "vfpass/setup/setup_plan.hpp"
 #include "vfpass/setup/setup_view.hpp"
 #include "vfpass/topology/guest_topology.hpp"

@@ -7,7 +7,7 @@
 #include "vfpass/finding.hpp"
 #include "vfpass/inventory.hpp"
 #include "vfpass/lease.hpp"
-#include "vfpass/verify/verify_nccl.hpp"
+#include "vfpass/verify/verify_pair.hpp"
 
 namespace vfpass::commands {
 

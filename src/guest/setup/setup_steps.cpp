@@ -12,7 +12,7 @@
 #include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
-#include "vfpass/setup/setup_changes.hpp"
+#include "vfpass/setup/setup_apply.hpp"
 
 namespace vfpass::setup {
 namespace {

@@ -6,7 +6,7 @@
 #include <limits>
 #include <sstream>
 
-#include "vfpass/agent/confinement.hpp"
+#include "vfpass/agent/agent.hpp"
 #include "vfpass/base/json_reader.hpp"
 #include "vfpass/base/text.hpp"
 

@@ -4,7 +4,6 @@
 #include <charconv>
 #include <cmath>
 
-#include "judge_network.hpp"
 #include "judge_pair.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"

@@ -1,18 +1,70 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "limits.hpp"
-#include "nccl_report.hpp"
 #include "vfpass/finding.hpp"
 #include "vfpass/pci_address.hpp"
-#include "vfpass/verify/verify_nccl.hpp"
+#include "vfpass/verify/verify_pair.hpp"
 
 namespace vfpass::verify {
+
+/// A collective operation of one size.
+struct NcclRun {
+  std::string operation;    ///< `all-reduce`, `all-gather`
+  std::uint64_t bytes = 0;  ///< of the whole result
+  std::uint64_t iterations = 0;
+  double busGigabytes = 0;  ///< per second
+  std::uint64_t checkedValues = 0;
+  std::uint64_t wrongValues = 0;
+  std::string firstWrong = {};  ///< empty: none
+};
+
+/// An operation and size that did not run.
+struct NcclOmission {
+  std::string operation;
+  std::uint64_t bytes = 0;
+  std::string reason;
+};
+
+/// A network device as NCCL numbers it.
+struct NcclDevice {
+  std::uint64_t number = 0;
+  std::string name;  ///< RDMA device or interface
+};
+
+/// Channels between two ranks over one transport.
+struct NcclConnection {
+  std::uint64_t from = 0;  ///< rank
+  std::uint64_t to = 0;
+  std::string transport;                ///< `NET/IB`, `P2P/CUMEM`, `SHM/direct/direct`
+  std::optional<std::uint64_t> device;  ///< number of a network device
+  bool gpuDirect = false;
+};
+
+/// What `vfpass-probe nccl` reported in one guest. Every text is untrusted.
+struct NcclReport {
+  std::string version;
+  std::vector<NcclRun> runs = {};
+  std::vector<NcclOmission> omissions = {};
+  std::string network = {};    ///< `IB`, `Socket`, a plugin
+  std::string bootstrap = {};  ///< interface and address over which the ranks meet
+  std::vector<NcclDevice> devices = {};
+  std::vector<NcclConnection> connections = {};
+  std::vector<std::string> warnings = {};
+  std::string error = {};  ///< empty: it ran to its end
+  std::string remedy = {};
+  std::string stage = {};  ///< of a failure: what it was doing
+};
+
+/// Members that are missing or of another type read as empty, and lists are bounded.
+NcclReport readNcclReport(const nlohmann::json& document);
 
 /// A leased VF of a guest that takes part.
 struct NcclNic {
@@ -98,5 +150,30 @@ struct Transports {
 
 /// Of connections to other guests; if there is none, of those between this guest's GPUs.
 Transports transportsOf(const NcclOutcome& outcome, const NcclMember& member);
+
+inline constexpr const char* allGather = "all-gather";
+inline constexpr std::array<const char*, 2> collectives{"all-reduce", allGather};
+
+/// `10 GiB`. Sizes are powers of two, or multiples of them.
+std::string wholeUnitsText(std::uint64_t bytes);
+
+/// `all-gather of 10 GiB`
+std::string requestText(const NcclRun& run);
+
+std::string listOf(const std::set<std::string>& words);
+
+/// nullptr: the report has none.
+const NcclRun* runOf(const NcclReport& report, const std::string& operation, std::uint64_t bytes);
+const NcclOmission* omissionOf(const NcclReport& report, const NcclRun& request);
+
+/// Empty: the report has only operations and sizes that were asked for, each once. So sizes are
+/// plausible, and there are few items, from here on.
+std::string requestProblem(const NcclOutcome& outcome, const NcclReport& report);
+
+/// Each operation and size that was asked for, without figures.
+std::vector<NcclRun> requestsOf(const NcclOutcome& outcome);
+
+/// The member that ran it; nullptr: none.
+const NcclMember* anyThatRan(const NcclOutcome& outcome, const NcclRun& request);
 
 }  // namespace vfpass::verify

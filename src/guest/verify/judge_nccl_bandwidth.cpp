@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "judge_transfer.hpp"
-#include "nccl_requests.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/exceeded_limit.hpp"
 

@@ -5,8 +5,6 @@
 #include <set>
 #include <utility>
 
-#include "nccl_requests.hpp"
-
 namespace vfpass::verify {
 namespace {
 

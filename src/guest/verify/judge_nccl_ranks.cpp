@@ -5,7 +5,6 @@
 #include <set>
 #include <utility>
 
-#include "nccl_requests.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::verify {

@@ -4,7 +4,6 @@
 #include <optional>
 #include <vector>
 
-#include "nccl_requests.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::verify {

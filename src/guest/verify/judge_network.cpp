@@ -1,4 +1,4 @@
-#include "judge_network.hpp"
+#include "judge_device.hpp"
 
 #include <arpa/inet.h>
 

@@ -21,7 +21,6 @@
 #include "judge_gpu.hpp"
 #include "judge_guest.hpp"
 #include "transfer_options.hpp"
-#include "vfpass/verify/nccl_topology_check.hpp"
 
 namespace vfpass::verify {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "vfpass/error.hpp"
-#include "vfpass/setup/setup_changes.hpp"
+#include "vfpass/setup/setup_apply.hpp"
 #include "vfpass/setup/setup_plan.hpp"
 
 namespace vfpass::setup {

@@ -5,7 +5,6 @@
 
 #include "setup_guest.hpp"
 #include "vfpass/error.hpp"
-#include "vfpass/setup/setup_changes.hpp"
 
 namespace vfpass::setup {
 namespace {

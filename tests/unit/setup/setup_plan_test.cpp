@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "vfpass/error.hpp"
-#include "vfpass/setup/setup_changes.hpp"
+#include "vfpass/setup/setup_apply.hpp"
 
 namespace vfpass::setup {
 namespace {

@@ -1,4 +1,4 @@
-#include "vfpass/verify/nccl_topology_check.hpp"
+#include "vfpass/verify/verify_guest.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "vfpass/verify/verify_nccl.hpp"
+#include "vfpass/verify/verify_pair.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "vfpass/agent/agent.hpp"
@@ -83,5 +84,13 @@ VerifyReport verifyGuest(agent::Agent& agent, const agent::ProbeFile& probe, con
 /// Whether data arrived with other bytes, as opposed to a transfer that could not be made. Only a
 /// fault of hardware or firmware explains that.
 bool hasWrongBytes(const Finding& finding);
+
+/// Whether NCCL in the guest finds a topology file. A mirrored tree needs one: QEMU's switch ports
+/// report 2.5 GT/s x1, and NCCL then plans with 0.2 GB/s (measured with NCCL 2.28;
+/// docs/guest-topology.md). `confFile` and `daemonFile` are paths in the guest. Throws
+/// AgentUnavailable.
+Finding checkNcclTopology(
+    agent::Agent& agent, const std::string& confFile = "/etc/nccl.conf",
+    const std::string& daemonFile = "/var/run/nvidia-topologyd/virtualTopology.xml");
 
 }  // namespace vfpass::verify
