@@ -15,8 +15,6 @@ namespace vfpass::hook {
 /// Of the entries in the systemd journal and in syslog.
 inline constexpr const char* program = "vfpass-qemu-hook";
 
-// libvirt_call.cpp
-
 /// The domain XML that libvirt writes to standard input. It has no limit: libvirt indents foreign
 /// metadata, so that 4 MiB become 64 (xmlNodeDump, by up to 60 spaces).
 struct DomainInput {
@@ -39,8 +37,6 @@ struct Request {
 /// The error and its remedy in one line without control characters: libvirt puts the hook's stderr
 /// into its own error message.
 std::string errorLine(const Error& error);
-
-// operations.cpp
 
 /// Paths of state and locks, and the deadline of the call. The paths are fixed, because the hook
 /// uses nothing from its environment.
