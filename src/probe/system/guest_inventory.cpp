@@ -8,8 +8,6 @@
 #include "gpu/cuda_driver.hpp"
 #include "gpu/gpu_inventory.hpp"
 #include "rdma/rdma_devices.hpp"
-#include "system/guest_kernel.hpp"
-#include "system/guest_settings.hpp"
 #include "system/pci_functions.hpp"
 #include "vfpass/base/pci_capability.hpp"
 #include "vfpass/base/text.hpp"

@@ -1,4 +1,4 @@
-#include "system/guest_settings.hpp"
+#include "system/guest_inventory.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "system/guest_kernel.hpp"
+#include "system/guest_inventory.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "hosts/sysfs_tree.hpp"
-#include "system/guest_inventory.hpp"
 
 namespace vfpass::probe {
 namespace {

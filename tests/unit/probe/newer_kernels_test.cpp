@@ -1,4 +1,4 @@
-#include "system/guest_kernel.hpp"
+#include "system/guest_inventory.hpp"
 
 #include <gtest/gtest.h>
 
