@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "vfpass/inventory.hpp"
-#include "vfpass/pci_vendors.hpp"
+#include "vfpass/pci_address.hpp"
 
 namespace vfpass {
 

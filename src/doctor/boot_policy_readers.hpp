@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "vfpass/boot_policy.hpp"
+#include "vfpass/imported_mapping.hpp"
 #include "view.hpp"
 
 namespace vfpass::doctor {

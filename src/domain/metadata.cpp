@@ -10,7 +10,7 @@
 #include "pci_elements.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/domain_xml.hpp"
-#include "vfpass/model/lease_encoding.hpp"
+#include "vfpass/model/lease_fields.hpp"
 #include "xml_source.hpp"
 
 namespace vfpass::domain {

@@ -4,7 +4,7 @@
 #include <array>
 
 #include "names.hpp"
-#include "vfpass/pci_vendors.hpp"
+#include "vfpass/pci_address.hpp"
 
 namespace vfpass {
 namespace {

@@ -10,7 +10,6 @@
 #include "markup.hpp"
 #include "text_values.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/exceeded_limit.hpp"
 #include "vfpass/finding.hpp"
 #include "vfpass/report/table.hpp"
 

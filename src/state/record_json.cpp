@@ -5,7 +5,6 @@
 #include "database_tables.hpp"
 #include "state_folder.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/model/lease_encoding.hpp"
 #include "vfpass/model/lease_fields.hpp"
 
 namespace vfpass::model {

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "vfpass/base/text.hpp"
-#include "vfpass/pci_vendors.hpp"
+#include "vfpass/pci_address.hpp"
 #include "vfpass/topology/nearest_pf.hpp"
 
 namespace vfpass::topology {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "vfpass/pci_vendors.hpp"
+#include "vfpass/pci_address.hpp"
 
 namespace vfpass::topology {
 namespace {

@@ -1,6 +1,6 @@
 // Records of the state database, of this or another version.
 // covers: src/state/record_json.cpp src/model/record.cpp src/model/include/vfpass/model/record.hpp
-// src/model/include/vfpass/model/lease_fields.hpp src/model/lease_encoding.cpp
+// src/model/include/vfpass/model/lease_fields.hpp src/model/lease_fields.cpp
 #include "fuzz/target.hpp"
 #include "vfpass/state/record_json.hpp"
 

@@ -3,7 +3,7 @@
 #include "setting_proposals.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/lease.hpp"
-#include "vfpass/pci_vendors.hpp"
+#include "vfpass/pci_address.hpp"
 #include "vfpass/topology/distance.hpp"
 #include "vfpass/version.hpp"
 

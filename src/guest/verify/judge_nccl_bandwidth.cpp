@@ -7,7 +7,7 @@
 
 #include "judge_transfer.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/exceeded_limit.hpp"
+#include "vfpass/finding.hpp"
 
 namespace vfpass::verify {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "choose_gpus.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/pci_vendors.hpp"
+#include "vfpass/pci_address.hpp"
 
 namespace vfpass::verify {
 namespace {

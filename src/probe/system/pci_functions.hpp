@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "system/sysfs_reader.hpp"
-#include "vfpass/pci_vendors.hpp"
+#include "vfpass/pci_address.hpp"
 
 namespace vfpass::probe {
 

@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "vfpass/boot_policy.hpp"
 #include "vfpass/host/root.hpp"
+#include "vfpass/imported_mapping.hpp"
 #include "vfpass/topology.hpp"
 
 namespace vfpass::doctor {

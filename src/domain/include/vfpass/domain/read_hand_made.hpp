@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "vfpass/hand_made_device.hpp"
+#include "vfpass/imported_mapping.hpp"
 
 namespace vfpass::domain {
 

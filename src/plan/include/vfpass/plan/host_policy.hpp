@@ -2,7 +2,6 @@
 
 #include <vector>
 
-#include "vfpass/device_user.hpp"
 #include "vfpass/holder.hpp"
 #include "vfpass/inventory.hpp"
 #include "vfpass/lease.hpp"

@@ -3,9 +3,7 @@
 #include <map>
 #include <vector>
 
-#include "vfpass/boot_policy.hpp"
 #include "vfpass/domain_facts.hpp"
-#include "vfpass/hand_made_device.hpp"
 #include "vfpass/imported_mapping.hpp"
 #include "vfpass/inventory.hpp"
 #include "vfpass/lease.hpp"

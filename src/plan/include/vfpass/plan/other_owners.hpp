@@ -4,8 +4,8 @@
 #include <string_view>
 #include <vector>
 
-#include "vfpass/device_user.hpp"
 #include "vfpass/domain_facts.hpp"
+#include "vfpass/holder.hpp"
 #include "vfpass/inventory.hpp"
 #include "vfpass/plan/objection.hpp"
 #include "vfpass/plan/plan_attach.hpp"

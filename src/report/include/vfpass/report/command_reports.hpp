@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "vfpass/device_user.hpp"
 #include "vfpass/events/history.hpp"
 #include "vfpass/finding.hpp"
 #include "vfpass/guest_setup.hpp"
 #include "vfpass/hand_over.hpp"
+#include "vfpass/holder.hpp"
 #include "vfpass/inventory.hpp"
 #include "vfpass/lease.hpp"
 #include "vfpass/plan.hpp"

@@ -8,8 +8,8 @@
 #include "vfpass/domain_edit.hpp"
 #include "vfpass/domain_facts.hpp"
 #include "vfpass/guest_tree.hpp"
-#include "vfpass/host_capacity.hpp"
 #include "vfpass/hypervisor.hpp"
+#include "vfpass/inventory.hpp"
 #include "vfpass/topology.hpp"
 
 namespace vfpass::settings {

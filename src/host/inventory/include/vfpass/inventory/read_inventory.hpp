@@ -8,7 +8,6 @@
 
 #include "vfpass/host/root.hpp"
 #include "vfpass/host/vital_product_data.hpp"
-#include "vfpass/host_capacity.hpp"
 #include "vfpass/inventory.hpp"
 #include "vfpass/topology.hpp"
 

@@ -1,5 +1,3 @@
-#include "vfpass/model/lease_encoding.hpp"
-
 #include "vfpass/model/lease_fields.hpp"
 
 namespace vfpass::model {
