@@ -29,11 +29,21 @@ endfunction()
 # Everything that the unit tests run, and nothing else: the sanitized build needs no more.
 add_custom_target(unit-tests)
 
+# What the tests `unit.NAME.*` and `fuzz.NAME.*` run: CI builds only some of the programs with sanitizers
+# (scripts/select-sanitized).
+function(vfpass_tests_run name)
+  if(NOT TARGET tests-${name})
+    add_custom_target(tests-${name})
+    add_dependencies(unit-tests tests-${name})
+  endif()
+  add_dependencies(tests-${name} ${ARGN})
+endfunction()
+
 # Tests are discovered while the rest is still being built: on a busy machine, above all with sanitizers, the program
 # may take longer than CMake's default timeout of 5 seconds, which would fail the build.
-function(vfpass_discover_tests program prefix)
-  add_dependencies(unit-tests ${program})
-  gtest_discover_tests(${program} TEST_PREFIX "${prefix}." DISCOVERY_TIMEOUT 300
+function(vfpass_discover_tests program name)
+  vfpass_tests_run(${name} ${program})
+  gtest_discover_tests(${program} TEST_PREFIX "unit.${name}." DISCOVERY_TIMEOUT 300
     PROPERTIES LABELS unit)
 endfunction()
 
@@ -45,18 +55,13 @@ function(vfpass_unit_tests name)
   if(NOT sources)
     return()
   endif()
-  add_executable(unit-${name} ${sources} ${PROJECT_SOURCE_DIR}/tests/unit/repeat_command.cpp)
+  add_executable(unit-${name} ${sources})
   target_include_directories(unit-${name} PRIVATE
-    $<TARGET_PROPERTY:vfpass_${name},SOURCE_DIR> ${PROJECT_SOURCE_DIR}/tests)
-  # Tests take longer to compile than to run.
-  target_compile_options(unit-${name} PRIVATE -O0 -g0 -U_FORTIFY_SOURCE)
-  target_compile_definitions(unit-${name} PRIVATE
-    VFPASS_SOURCE_DIR="${PROJECT_SOURCE_DIR}" VFPASS_BINARY_DIR="${PROJECT_BINARY_DIR}")
-  target_link_libraries(unit-${name} PRIVATE vfpass_${name} ${UNIT_LINKS}
-    GTest::gmock GTest::gtest_main)
-  target_precompile_headers(unit-${name} PRIVATE <gmock/gmock.h> <gtest/gtest.h>)
+    $<TARGET_PROPERTY:vfpass_${name},SOURCE_DIR>)
+  target_link_libraries(unit-${name} PRIVATE unit-common vfpass_${name} ${UNIT_LINKS})
+  target_precompile_headers(unit-${name} REUSE_FROM unit-common)
   if(VFPASS_UNITY)
     set_target_properties(unit-${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
   endif()
-  vfpass_discover_tests(unit-${name} unit.${name})
+  vfpass_discover_tests(unit-${name} ${name})
 endfunction()

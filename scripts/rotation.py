@@ -1,4 +1,6 @@
-"""The git history of a checkout, and the place in a rotation that it determines."""
+"""The git history of a checkout, the place in a rotation that it determines, and the runs that take turns.
+
+COSTS.of(GROUPS) is what it costs to run these groups together."""
 
 import datetime
 import math
@@ -62,3 +64,24 @@ def place_on_circle(history):
         return count * GOLDEN % 1, f"commit {count}"
     # In a shallow clone the number of commits is always the same.
     return int(head[:8], 16) / 16**8, f"shallow clone: by commit {head[:8]}"
+
+
+def pack(groups, budget, costs):
+    """Packs the groups into few runs (first fit decreasing): the most expensive first, each into the first run with room. One
+    that exceeds the budget has a run of its own."""
+    runs = []
+    for group in sorted(groups, key=lambda each: -costs.of([each])):
+        fits = (run for run in runs if costs.of([*run, group]) <= budget)
+        run = next(fits, None)
+        if run is None:
+            run = []
+            runs.append(run)
+        run.append(group)
+    return runs
+
+
+def runs_in_turn(groups, place, budget, costs):
+    """All runs, beginning with the one at `place`, which is from 0 to 1."""
+    runs = pack(groups, budget, costs)
+    first = int(place * len(runs))
+    return runs[first:] + runs[:first]

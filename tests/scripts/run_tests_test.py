@@ -11,6 +11,11 @@ from pathlib import Path
 from loaded import CHECKOUT
 
 PRINTS_ITS_CALL = '#!/bin/bash\necho "$(basename "$0") $*"\n'
+SELECTS_PLAN_AND_HOST = r"""#!/bin/bash
+printf 'plan\nhost\n' >"$2"
+echo '^sanitized\.(apply)$' >"$4"
+echo "select-sanitized $5"
+"""
 DECLARED = """name\tgroup\tpart\tseconds\tmachine\tguests\tscript\targuments\toptions\tneeds\tnot_on
 quick\tquick\tshort\t600\ttwo-pfs\tbusybox\tquick\t\t\t\t
 near\tnear\tlong\t400\tfunctions\tnone\tnear\t\t\t\t
@@ -30,6 +35,7 @@ class Scripts(unittest.TestCase):
         for name in ("scripts/install-packages", "scripts/build", "scripts/check-layers", "scripts/check-language",
                      "scripts/check-shell", "lab/prepare", "lab/run", "bin/ctest"):
             self.write(name, PRINTS_ITS_CALL).chmod(0o755)
+        self.write("scripts/select-sanitized", SELECTS_PLAN_AND_HOST).chmod(0o755)
         self.write("bin/clang-format", "#!/bin/bash\necho 'Debian clang-format version 14.0.6'\n").chmod(0o755)
         for folder in ("include", "src", "tests", "bench"):
             (self.checkout / folder).mkdir(exist_ok=True)
@@ -67,8 +73,19 @@ class Scripts(unittest.TestCase):
         self.assertIn("build build -DVFPASS_ALL_TESTS=ON", lines)
         self.assertIn("  near (400 s, not measured: timeout): rotation", lines)
         self.assertIn("endless (90000 s, not measured: timeout)", lines[-2])
-        self.assertIn(r"--label-exclude tidy|packages --exclude-regex ^(lab\.endless)$", lines[-1])
+        self.assertIn(r"--label-exclude tidy|packages --exclude-regex ^(lab\.endless)$|^sanitized\.(apply)$", lines[-1])
         self.assertEqual(1, sum(line.startswith("ctest ") for line in lines))
+
+    def test_only_selected_programs_are_built_with_sanitizers(self):
+        self.write("scripts/select-lab-tests", PRINTS_ITS_CALL).chmod(0o755)
+        self.write("build/not-selected", "^$")
+        self.write("bin/ctest", f'#!/bin/bash\n{self.checkout}/scripts/check-sanitized {self.checkout}/sanitized\n')
+        shutil.copy(CHECKOUT / "scripts/check-sanitized", self.checkout / "scripts/check-sanitized")
+        lines = self.call("scripts/test", "--within", "60")[1]
+        self.assertIn("build --target tests-plan --target tests-host sanitized", lines)
+        self.assertIn("select-sanitized 55", lines)
+        self.assertTrue([line for line in lines if "--only sanitized=55 " in line])
+        self.assertIn("build --target unit-tests sanitized", self.call("scripts/test", "--all")[1])
 
     def test_parallel_tests_have_more_time(self):
         self.write("scripts/select-lab-tests", PRINTS_ITS_CALL).chmod(0o755)
@@ -88,7 +105,7 @@ class Scripts(unittest.TestCase):
 
     def test_without_time_left_the_long_part_is_omitted(self):
         _, lines = self.call("scripts/test", "--within", "0")
-        self.assertIn(r"--exclude-regex ^(lab\.near|lab\.endless)$", lines[-1])
+        self.assertIn(r"--exclude-regex ^(lab\.near|lab\.endless)$|^sanitized\.(apply)$", lines[-1])
 
     def test_ci_checks_the_style_before_it_builds(self):
         lines = self.call(".ci/run")[1]

@@ -15,7 +15,7 @@ from unittest import mock
 from loaded import CHECKOUT, load
 
 import lab_tests
-from rotation import GOLDEN
+from rotation import GOLDEN, pack
 
 select = load("select-lab-tests")
 DECLARED = sys.argv.pop(1)
@@ -97,7 +97,7 @@ class Budget(unittest.TestCase):
     def test_counts_a_need_of_several_tests_once(self):
         one, other = (lab_tests.Group(name, [lab_test(name, seconds=50, needs=["disks"])]) for name in ("one", "other"))
         self.assertEqual([350, 400], [COSTS.of([one]), COSTS.of([one, other])])
-        self.assertEqual([[one, other]], select.pack([one, other], 400, COSTS))
+        self.assertEqual([[one, other]], pack([one, other], 400, COSTS))
         self.assertEqual({one}, set(select.choose([one, other], 399, {}, COSTS)))
         self.assertFalse(COSTS.measured(one))
 
@@ -132,7 +132,7 @@ class Rotation(unittest.TestCase):
         self.assertEqual([other, one], select.in_turn([one, other], 0.5, 60, COSTS))
 
     def test_packs_every_test_that_fits_into_one_run(self):
-        runs = select.pack(GROUPS, BUDGET, COSTS)
+        runs = pack(GROUPS, BUDGET, COSTS)
         self.assertEqual(sorted(SECONDS), sorted(group.name for run in runs for group in run))
         self.assertTrue(all(COSTS.of(run) <= BUDGET for run in runs))
 
