@@ -1,11 +1,12 @@
 // The readers of libvirt's XML that plans and settings depend on.
 // covers: src/domain/read_domain_facts.cpp src/domain/parse_domain.cpp
-// src/domain/pci_elements.cpp
+// src/domain/pci_elements.cpp src/domain/read_hand_made.cpp src/domain/qemu_arguments.cpp
 #include <algorithm>
 
 #include "fuzz/target.hpp"
 #include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/domain/read_domain_facts.hpp"
+#include "vfpass/domain/read_hand_made.hpp"
 
 namespace vfpass::fuzz {
 namespace {
@@ -19,6 +20,22 @@ const std::vector<DomainEdit> edits{
     {"pci-hole", EditPlace::pcieRoot, {"<pcihole64 unit='KiB'>1</pcihole64>"}},
     {"mmio", EditPlace::qemuCommandline, {"<qemu:arg value='-fw_cfg'/>"}},
     {"clique", EditPlace::qemuOverride, {"<qemu:device alias='a'><x/></qemu:device>"}}};
+
+// What `import` and adoption read.
+bool checkHandMade(std::string_view input) {
+  const auto devices = accepted([&] { return domain::readHandMade(input); });
+  for (const HandMadeDevice& device : devices.value_or(std::vector<HandMadeDevice>{})) {
+    require(!device.form.empty(), "a device has a form for messages");
+    require(!device.vlan || (device.vlanFault.empty() && device.vlan->id <= 4094),
+            "a VLAN that is read is one");
+    require(device.kind != HandMadeKind::arguments || !device.managed,
+            "libvirt manages no device of QEMU's arguments");
+  }
+  const auto tool = accepted([&] { return domain::managingTool(input); });
+  require(!tool || tool->name.empty() == tool->evidence.empty(), "a program is named by evidence");
+  require(tool.has_value() == devices.has_value(), "both readers accept the same domains");
+  return devices.has_value();
+}
 
 }  // namespace
 
@@ -34,7 +51,8 @@ void runTarget(std::string_view input) {
   }
   require(accepted([&] { return domain::readDomainFacts(input); }).has_value() == isDomain &&
               accepted([&] { return domain::guestMemory(input); }).has_value() == isDomain &&
-              accepted([&] { return domain::configuredBackend(input); }).has_value() == isDomain,
+              accepted([&] { return domain::configuredBackend(input); }).has_value() == isDomain &&
+              checkHandMade(input) == isDomain,
           "all readers accept the same domains");
   accepted([&] { return domain::readNetworkPool(input); });
   const auto same = accepted([&] { return domain::withEdits(input, {}); });

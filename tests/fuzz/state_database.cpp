@@ -1,9 +1,10 @@
 // The file of the state database: damaged, of another version, or changed by hand.
 // covers: src/state/lease_table.cpp src/state/journal_table.cpp src/state/soft_roce_table.cpp
-// src/state/schema.cpp
+// src/state/hand_over_table.cpp src/state/schema.cpp
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <chrono>
 #include <set>
 
@@ -25,6 +26,8 @@ struct Content {
   std::optional<std::vector<Lease>> leases;
   std::optional<std::vector<state::Operation>> operations;
   std::optional<std::vector<SoftRoceRecord>> softRoce;
+  std::optional<std::vector<state::StoredHandOver>> handOvers;
+  std::optional<std::vector<QuarantinedDevice>> quarantined;
   std::optional<std::uint64_t> generation;
   bool isDamaged = false;
   bool isForeign = false;  ///< another version wrote a part
@@ -51,6 +54,8 @@ Content contentOf(const Database& database) {
   content.leases = readPart(content, [&] { return database.leases(); });
   content.operations = readPart(content, [&] { return database.openOperations(); });
   content.softRoce = readPart(content, [&] { return database.softRoceRecords(); });
+  content.handOvers = readPart(content, [&] { return database.handOvers(); });
+  content.quarantined = readPart(content, [&] { return database.quarantined(); });
   content.generation = readPart(content, [&] { return database.lastGeneration(); });
   return content;
 }
@@ -76,12 +81,50 @@ void checkLeases(const Database& database, const std::vector<Lease>& leases) {
   }
 }
 
+void checkHandOvers(const std::vector<state::StoredHandOver>& records) {
+  for (const auto& stored : records) {
+    require(state::handOverFromJson(stored.text) == stored.record,
+            "the text of a hand-over is the record, as its seal covers only the text");
+    require(state::handOverFromJson(state::handOverToJson(stored.record)) == stored.record,
+            "a hand-over that was read can be written");
+  }
+}
+
+// As a start does, which a damaged use must not refuse.
+void checkUses(const Database& database, const Content& content) {
+  for (const Lease& lease : content.leases.value_or(std::vector<Lease>{})) {
+    const auto use = accepted([&] { return database.deviceUse(lease.device); });
+    require(!use || !*use || state::deviceUseFromJson(state::deviceUseToJson(**use)) == **use,
+            "the use of a device that was read can be written");
+  }
+}
+
 template <typename Change>
 void attempt(Change change) {
   accepted([&] {
     change();
     return true;
   });
+}
+
+void endAndQuarantine(Database& database, const Lease& lease) {
+  HandOverRecord record;
+  record.domain = lease.domain;
+  record.entry = lease.entry;
+  record.generation = lease.generation;
+  record.device = lease.device;
+  record.quarantine = "its reset failed";
+  attempt([&] { database.recordUse({lease.device, lease.domain, UseBegin{"boot", 3}, {}}); });
+  attempt([&] { database.endLeases({{record, "seal"}}); });
+  attempt([&] { database.endLeases({{record, "another seal"}}); });
+  attempt([&] { database.recordLease(lease); });
+}
+
+void endQuarantines(Database& database, const std::vector<QuarantinedDevice>& devices) {
+  for (const QuarantinedDevice& device : devices) {
+    attempt([&] { database.quarantine({device.device, "another reason", device.since}); });
+    accepted([&] { return database.endQuarantine(device.device); });
+  }
 }
 
 void changeLease(Database& database, const Lease& lease) {
@@ -92,6 +135,7 @@ void changeLease(Database& database, const Lease& lease) {
     database.setLeaseState(lease.domain, lease.entry, lease.generation, LeaseState::running, "b");
   });
   attempt([&] { database.recordLease(lease); });
+  endAndQuarantine(database, lease);
   attempt([&] { database.dropLease(lease.domain, lease.entry, lease.generation); });
   attempt([&] { database.adoptLease(lease); });
 }
@@ -125,6 +169,7 @@ void change(Database& database, const Content& content) {
     attempt([&] { database.recordSoftRoce(record); });
     attempt([&] { database.forgetSoftRoce(record.name); });
   }
+  endQuarantines(database, content.quarantined.value_or(std::vector<QuarantinedDevice>{}));
   attempt([&] { database.nextGeneration(); });
   attempt([&] { database.forgetEnded({}, 0); });
 }
@@ -136,8 +181,13 @@ void makeOld(const fs::path& file) {
 }
 
 void checkReplacement(const fs::path& folder) {
-  const fs::path aside = state::setAsideCorruptDatabase(folder).file;
-  require(fs::exists(aside), "a damaged database is kept");
+  try {
+    require(fs::exists(state::setAsideCorruptDatabase(folder).file), "a damaged database is kept");
+  } catch (const Error& error) {
+    // A newer version wrote a part that only this reads: all uses of devices.
+    requireSound(error);
+    return require(error.code() != ExitCode::refused, "a damaged database is found damaged");
+  }
   const Database replacement(folder, Database::Open::createIfMissing, noWait);
   require(replacement.leases().empty(), "the database that replaces a damaged one is empty");
 }
@@ -157,6 +207,8 @@ void runTarget(std::string_view input) {
   const Database reader(folder, Database::Open::readOnly, noWait);
   const Content content = contentOf(reader);
   checkLeases(reader, content.leases.value_or(std::vector<Lease>{}));
+  checkHandOvers(content.handOvers.value_or(std::vector<state::StoredHandOver>{}));
+  checkUses(reader, content);
   checkOperations(content.operations.value_or(std::vector<state::Operation>{}));
   require(std::distance(fs::directory_iterator(folder), {}) == 1,
           "reading creates no file next to the database");
