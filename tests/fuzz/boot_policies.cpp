@@ -60,7 +60,7 @@ void writeTree(const fs::path& folder, std::string_view input) {
   finish();
 }
 
-// A PF with the netdev net-mlx5_0 and two VFs, of which the first has the netdev vfnet.
+// A PF with the netdev net-mlx5_0 and two VFs, of which the first has the netdev vf0.
 Topology topologyOfPf() {
   hosts::TopologyBuilder builder;
   const auto bridge = builder.hostBridge("pci0000:00", 0);
@@ -72,7 +72,7 @@ Topology topologyOfPf() {
     builder.topology.functions[vf].vfIndex = index;
   }
   builder.topology.functions[pf].vfCount = 2;
-  builder.topology.functions[pf + 1].netdevs.push_back({"vfnet", 9, false, false});
+  builder.topology.functions[pf + 1].netdevs.push_back({"vf0", 9, false, false});
   return builder.topology;
 }
 
