@@ -1,8 +1,10 @@
 """scripts/mutate: every entry of tests/mutations/list applies to the sources, and a file is always restored."""
 
 import os
+import re
 import tempfile
 import unittest
+from collections import Counter
 from pathlib import Path
 from unittest import mock
 
@@ -27,6 +29,22 @@ class List(unittest.TestCase):
     def test_every_entry_applies(self):
         mutations = mutate.parse((CHECKOUT / mutate.LIST).read_text(encoding="utf-8"))
         self.assertEqual([], mutate.problems_of(mutations, CHECKOUT))
+
+
+class Documentation(unittest.TestCase):
+    """The tables of docs/reliability.md count the entries of each kind and stage."""
+
+    def counts(self, heading):
+        text = (CHECKOUT / "docs/reliability.md").read_text(encoding="utf-8")
+        table = re.search(rf"^\| {heading} \|.*\n\|[-|]+\n((?:\|.*\n)+)", text, re.MULTILINE)[1]
+        rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
+        return {row[0]: int(row[-1]) for row in rows}
+
+    def test_counts_are_those_of_the_list(self):
+        mutations = mutate.parse((CHECKOUT / mutate.LIST).read_text(encoding="utf-8"))
+        kinds = Counter(each.guards for each in mutations)
+        self.assertEqual(kinds | {"all": len(mutations)}, self.counts("kind"))
+        self.assertEqual(Counter(map(mutate.stage_of, mutations)), self.counts("stage"))
 
 
 class WithSources(unittest.TestCase):
@@ -57,6 +75,7 @@ class Entries(WithSources):
         self.assertIn("does not exist", self.problem(file="src/base/moved.cpp"))
         self.assertIn("0 times", self.problem(text="if (length > limit) {"))
         self.assertIn("2 times", self.problem(text="limit)"))
+        self.assertIn("begin with the stage", self.problem(name="config.limit"))
         self.assertIn("no test", self.problem(test="Read.RefusesText"))
         self.assertIn("no test", self.problem(test="Read.*"))
         self.assertIn("target", self.problem(target="unit-moved"))

@@ -316,6 +316,22 @@ TEST_F(Importing, LeavesOutLeasedDeviceAndPfOfLeasedVf) {
   EXPECT_EQ(only().message, "a VF of it is leased to domain other\\x0a");
 }
 
+TEST_F(Importing, LeavesOutDeviceInQuarantineAndVfOfSuchAPf) {
+  const auto quarantine = [&](const char* device) {
+    input.inventory.quarantined = {{at(device), "its reset failed: EIO", "2026-11-28T12:00:00Z"}};
+  };
+  add(firstVf);
+  quarantine(firstVf);
+  EXPECT_EQ(reason(), LeftOutReason::quarantine);
+  EXPECT_THAT(only().message, HasSubstr("its reset failed: EIO"));
+  EXPECT_THAT(only().remedy, HasSubstr(std::string("quarantine release ") + firstVf));
+  quarantine("0000:3b:00.0");
+  EXPECT_EQ(reason(), LeftOutReason::quarantine);
+  EXPECT_THAT(only().message, HasSubstr("its PF has been in quarantine"));
+  quarantine("0000:3b:00.3");
+  EXPECT_FALSE(imported().vfs.empty());
+}
+
 TEST_F(Importing, LeavesOutDevicesThatAreNoFunctions) {
   for (const auto& [kind, expected] :
        {std::pair{HandMadeKind::otherBus, LeftOutReason::otherBus},
