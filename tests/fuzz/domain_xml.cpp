@@ -3,10 +3,11 @@
 // covers: src/domain/parse_domain.cpp src/domain/document.cpp src/domain/xml_source.cpp
 // src/domain/our_elements.cpp src/domain/metadata.cpp src/domain/metadata_version_1.cpp
 // src/domain/pci_elements.cpp src/domain/element_differences.cpp src/domain/add_remove_elements.cpp
-// src/domain/domain_edits.cpp
+// src/domain/domain_edits.cpp src/domain/adopted_elements.cpp
 #include "vfpass/domain/domain_xml.hpp"
 #include "fake/seal_key.hpp"
 #include "fuzz/target.hpp"
+#include "vfpass/domain/host_elements.hpp"
 
 namespace vfpass::fuzz {
 namespace {
@@ -37,6 +38,28 @@ void checkRewriting(const std::string& xml, const std::vector<Lease>& leases) {
   accepted([&] { return domain::carriesLeases(*written, leases, fake::sealKey()); });
 }
 
+// What attach takes over and `detach --keep` leaves.
+void checkHostElements(const std::string& xml, const std::vector<Lease>& leases) {
+  const auto elements = accepted([&] { return domain::hostElements(xml); });
+  require(elements.has_value(), "each domain can be searched for devices");
+  for (const auto& element : *elements) {
+    require(xml.find(element.text) != std::string::npos, "an element is a part of the XML");
+    require(element.vlan.value_or(0) <= 4094, "a VLAN is one");
+  }
+  const auto running = accepted([&] { return domain::runningHostElements(xml, leases); });
+  require(running && running->size() >= elements->size(),
+          "a device without an alias of ours is left out of neither");
+  accepted([&] { return domain::managerOf(xml); });
+  accepted([&] { return domain::entriesWithDevice(xml, leases); });
+  if (const auto kept = accepted([&] { return domain::withDevicesKept(xml, leases); })) {
+    require(accepted([&] { return domain::parseDomain(*kept); }).has_value(),
+            "a domain with kept devices is a domain");
+    if (!leases.empty()) {
+      checkRewriting(*kept, leases);  // takes them back
+    }
+  }
+}
+
 }  // namespace
 
 void runTarget(std::string_view input) {
@@ -53,6 +76,7 @@ void runTarget(std::string_view input) {
   require(!parsed->managed || !domain::isSealed(*parsed, {}), "no seal is valid without a secret");
   accepted([&] { return domain::elementDifferences(xml, parsed->leases); });
   accepted([&] { return domain::runningDifferences(xml, parsed->leases); });
+  checkHostElements(xml, parsed->leases);
   checkRemoval(xml);
   if (!parsed->leases.empty()) {
     checkRewriting(xml, parsed->leases);
