@@ -84,6 +84,10 @@ class Related(WithCheckout):
     def test_what_is_linked_only_indirectly_does_not_count(self):
         self.assertNotIn("hook", self.related(["src/base/a.cpp"]))
 
+    def test_tests_of_a_linked_stage_do_not_count(self):
+        self.assertEqual({"base"}, set(self.related(["tests/unit/base/a_test.cpp"])))
+        self.assertEqual({"host"}, set(self.related(["tests/fuzz/corpus/reply/cut"])))
+
     def test_files_of_no_stage_do_not_count(self):
         self.assertEqual({}, self.related(["README.md", ""], []))
 
