@@ -97,8 +97,8 @@ bool readRows(SQLite::Database& database, const std::string& query, Take take) {
 bool takeQuarantined(SQLite::Statement& row, Salvage& salvage) {
   const auto device = parsePciAddress(row.getColumn(0).getString());
   if (device) {
-    salvage.quarantine.push_back(
-        {*device, row.getColumn(1).getString(), row.getColumn(2).getString()});
+    salvage.quarantine.push_back({*device, row.getColumn(1).getString(),
+                                  row.getColumn(2).getString(), row.getColumn(3).getString()});
   }
   return device.has_value();
 }
@@ -146,7 +146,7 @@ void readAll(SQLite::Database& database, Salvage& salvage) {
     return [&salvage, take](SQLite::Statement& row) { return take(row, salvage); };
   };
   salvage.wholeQuarantine =
-      readRows(database, "SELECT device, reason, since FROM quarantine NOT INDEXED",
+      readRows(database, "SELECT device, reason, since, identity FROM quarantine NOT INDEXED",
                into(takeQuarantined)) ||
       isBeforeQuarantine(database);
   const std::string ended = " FROM ended_leases NOT INDEXED";

@@ -28,7 +28,8 @@ class TableDamageTest : public testing::Test {
     database.recordSoftRoce({"rxe0", "eth0", 1, "boot-a"});
     const Lease ended = endOne(database, "rail1", 2);
     database.recordUse({ended.device, ended.domain, UseBegin{"boot-a", 3}, std::nullopt});
-    database.quarantine({badDevice, "its reset failed: timeout", "2026-11-28T12:00:00Z"});
+    database.quarantine(
+        {badDevice, "its reset failed: timeout", "2026-11-28T12:00:00Z", "15b3:1021.0 serial 1"});
     database.quarantine({otherDevice, "its reset failed: timeout", "2026-11-28T12:00:00Z"});
   }
   static Lease endOne(Database& database, const std::string& entry, unsigned index) {
@@ -179,6 +180,7 @@ TEST_F(TableDamageTest, KeepsTheOtherEntriesOfADamagedQuarantine) {
   execute("UPDATE quarantine SET device = 'x' WHERE device = '0000:3b:00.2'");
   EXPECT_FALSE(setAsideCorruptDatabase(folder()).keptQuarantine);
   expectQuarantine({badDevice});
+  EXPECT_EQ(open().quarantined().at(0).identity, "15b3:1021.0 serial 1");
 }
 
 TEST_F(TableDamageTest, KeepsTheEndOfALeaseWhoseRecordIsDamaged) {
