@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """older_state.py VM: rewrites the state database and the VM's metadata, in libvirt's configuration and in the running domain, as vfpass
 wrote them before database format 3 and version 2 of the metadata, with the seal of that version (src/domain/metadata_version_1.cpp
-reads it). The content stays the same. Prints the new format of both.
+reads it). The content stays the same, but for ended leases, uses of devices and quarantine, which format 2 has no place for. Prints the new format of both.
 """
 
 import hashlib
@@ -112,6 +112,17 @@ def metadata_of_version_1(metadata, secret, host):
     return ElementTree.tostring(made, encoding="unicode")
 
 
+def database_of_format_2(path):
+    """Drops what formats 3 and 4 have added. Returns the number of the format."""
+    database = sqlite3.connect(path, isolation_level=None)
+    for table in ("ended_leases", "device_uses", "quarantine"):
+        database.execute(f"DROP TABLE {table}")
+    database.execute("PRAGMA user_version = 2")
+    version = database.execute("PRAGMA user_version").fetchone()[0]
+    database.close()
+    return version
+
+
 def virsh(*arguments):
     return subprocess.run(["virsh", "--quiet", *arguments], check=True, stdout=subprocess.PIPE, text=True).stdout
 
@@ -122,12 +133,8 @@ def main(domain):
     for scope in ("--config", "--live"):
         metadata = ElementTree.fromstring(virsh("metadata", domain, NAMESPACE, scope))
         virsh("metadata", domain, NAMESPACE, scope, "--key", "vfpass", "--set", metadata_of_version_1(metadata, secret, host))
-    database = sqlite3.connect(DATABASE, isolation_level=None)
-    database.execute("DROP TABLE ended_leases")
-    database.execute("PRAGMA user_version = 2")
-    print("database", database.execute("PRAGMA user_version").fetchone()[0], "metadata",
+    print("database", database_of_format_2(DATABASE), "metadata",
           ElementTree.fromstring(virsh("metadata", domain, NAMESPACE)).get("version"))
-    database.close()
 
 
 if __name__ == "__main__":

@@ -1,6 +1,9 @@
 """tests/lab/older_state.py, with the metadata of version 1 that the unit tests of domain read."""
 
+import re
+import sqlite3
 import sys
+import tempfile
 import unittest
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
@@ -39,6 +42,31 @@ class OlderState(unittest.TestCase):
         made = older_state.lease_of_version_1(record)
         self.assertEqual(ElementTree.tostring(ElementTree.fromstring(ElementTree.canonicalize(ElementTree.tostring(expected)))),
                          ElementTree.tostring(ElementTree.fromstring(ElementTree.canonicalize(ElementTree.tostring(made)))))
+
+    def test_database_has_the_tables_of_format_2_and_migrates(self):
+        formats = re.findall(r'R"sql\((.*?)\)sql"', (TESTS.parent / "src/state/schema.cpp").read_text(encoding="utf-8"), re.DOTALL)
+        self.assertEqual([f"PRAGMA user_version = {number + 1};" for number in range(len(formats))],
+                         [text.strip().splitlines()[-1].strip() for text in formats])
+
+        def tables(database):
+            return sorted(database.execute("SELECT name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'"))
+
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "vfpass.db"
+            database, second = sqlite3.connect(path, isolation_level=None), sqlite3.connect(":memory:")
+            for text in formats:
+                database.executescript(text)
+            current = tables(database)
+            database.execute("INSERT INTO ended_leases (domain, vf_name, generation) VALUES ('a', 'rail0', 1)")
+            self.assertEqual(2, older_state.database_of_format_2(path))
+            for text in formats[:2]:
+                second.executescript(text)
+            self.assertEqual(tables(second), tables(database))
+            for text in formats[2:]:
+                database.executescript(text)
+            self.assertEqual(current, tables(database))
+            database.close()
+            second.close()
 
     def test_member_without_a_place_is_refused(self):
         with self.assertRaises(SystemExit):
