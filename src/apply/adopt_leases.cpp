@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "vfpass/base/text.hpp"
@@ -95,16 +96,15 @@ Adoption adoptLeases(state::Database& database, Kernel& kernel, const SealKey& k
                      const std::vector<Uuid>& active) {
   // The leases to record, as they are now: the domain may have been renamed, and may run.
   std::vector<std::pair<const domain::ParsedDomain*, Lease>> found;
+  std::set<std::pair<Uuid, std::string>> entries;
   std::vector<std::uint64_t> generations;
   Adoption adoption;
   adoption.refused = visitUnknown(
       database, kernel, key, domains,
       [&](const domain::ParsedDomain& parsed, Lease lease, const std::string& placeFault) {
         generations.push_back(lease.generation);
-        const bool twice = std::ranges::any_of(found, [&](const auto& each) {
-          return isKnown({each.second}, lease);  // in its persistent and in its live XML
-        });
-        if (placeFault.empty() && !twice) {
+        // Once, although it is in its persistent and in its live XML.
+        if (placeFault.empty() && entries.emplace(lease.domain, lease.entry).second) {
           const bool runs = std::ranges::find(active, parsed.uuid) != active.end();
           lease.domainName = parsed.name;
           lease.state = runs ? LeaseState::running : LeaseState::reserved;

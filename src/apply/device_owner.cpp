@@ -58,8 +58,19 @@ bool isVfioDriver(const std::string& driver) {
   return driver.ends_with("vfio-pci") || driver.ends_with("vfio_pci");
 }
 
+// A journal of an earlier version ends leases without naming their PFs.
+bool namesEveryPf(const Plan& plan) {
+  return std::ranges::none_of(plan.steps, [](const Step& step) {
+    const auto lacksPf = [](const Action& action) {
+      const auto* drop = std::get_if<DropLease>(&action);
+      return drop != nullptr && !drop->pf;
+    };
+    return lacksPf(step.action) || std::ranges::any_of(step.undo, lacksPf);
+  });
+}
+
 bool isUsed(const PhysicalFunction& pf, const Tools& tools) {
-  const auto leases = tools.database.leases();
+  const auto leases = tools.database.leasesOn({pf.address});
   const bool running = std::ranges::any_of(leases, [&](const Lease& lease) {
     return lease.pf == pf.address && lease.state != LeaseState::reserved;
   });
@@ -99,13 +110,27 @@ bool leasesAreOurs(const Plan& plan, std::size_t done, const Tools& tools) {
   return true;
 }
 
+std::vector<Lease> leasesNear(const Plan& plan, const Tools& tools) {
+  if (!namesEveryPf(plan)) {
+    return tools.database.leases();
+  }
+  const auto pfs = lockedPfs(plan);
+  auto leases = tools.database.leasesOn(pfs);
+  for (Lease& own : tools.database.leasesOf(plan.domain)) {
+    if (std::ranges::find(pfs, own.pf) == pfs.end()) {
+      leases.push_back(std::move(own));
+    }
+  }
+  return leases;
+}
+
 std::vector<Lease> returnedSince(const Plan& plan, const Tools& tools) {
   std::vector<Lease> returned;
   if (plan.kind != PlanKind::prepare && plan.kind != PlanKind::release) {
     return returned;
   }
   const auto leases = tools.database.leasesOf(plan.domain);
-  const auto open = tools.database.openOperations();
+  const auto open = tools.database.openOperationsOf(plan.domain);
   for (const Step& step : plan.steps) {
     const auto* record = std::get_if<RecordLease>(&step.action);
     const bool held = record != nullptr && std::ranges::any_of(leases, [&](const Lease& lease) {
@@ -140,8 +165,8 @@ namespace {
 // An operation on the domain whose writer lives. Call it under the PF locks: a writer takes its own
 // lock while it holds them.
 std::optional<state::Operation> livingOperation(const Tools& tools, const Uuid& domain) {
-  for (auto& operation : tools.database.openOperations()) {
-    if (operation.domain == domain && changesDomain(operation) &&
+  for (auto& operation : tools.database.openOperationsOf(domain)) {
+    if (changesDomain(operation) &&
         !state::FileLock::tryAcquire(state::writerLockFile(tools.runDirectory, operation.id))) {
       return std::move(operation);
     }

@@ -42,17 +42,27 @@ ResetResult resultOf(const ResetOutcome& outcome, const std::string& time) {
   return result;
 }
 
-void recordReset(const PciAddress& device, const ResetOutcome& outcome,
-                 const std::vector<Lease>& leases, Tools& tools) {
+// The domain that has a lease of the device. The use names it, unless an earlier version recorded
+// the lease.
+std::optional<Uuid> lesseeOf(const PciAddress& device, const std::optional<DeviceUse>& use,
+                             const Tools& tools) {
+  const auto among = [&](const std::vector<Lease>& leases) {
+    const auto lease = std::ranges::find(leases, device, &Lease::device);
+    return lease == leases.end() ? std::nullopt : std::optional(lease->domain);
+  };
+  const auto lessee = use ? among(tools.database.leasesOf(use->domain)) : std::nullopt;
+  return lessee ? lessee : among(tools.database.leases());
+}
+
+void recordReset(const PciAddress& device, const ResetOutcome& outcome, Tools& tools) {
   const std::string time = timeNow();
-  const auto lease = std::ranges::find(leases, device, &Lease::device);
   std::string identity;
-  if (lease != leases.end()) {
-    DeviceUse use = tools.database.deviceUse(device).value_or(
-        DeviceUse{device, lease->domain, std::nullopt, std::nullopt});
-    use.reset = resultOf(outcome, time);
-    tools.database.recordUse(use);
-    identity = use.identity;
+  auto use = tools.database.deviceUse(device);
+  if (const auto lessee = lesseeOf(device, use, tools)) {
+    use = use.value_or(DeviceUse{device, *lessee, std::nullopt, std::nullopt});
+    use->reset = resultOf(outcome, time);
+    tools.database.recordUse(*use);
+    identity = use->identity;
   }
   if (outcome.failure) {
     tools.database.quarantine(
@@ -62,10 +72,9 @@ void recordReset(const PciAddress& device, const ResetOutcome& outcome,
 
 void recordResets(const std::vector<ResetFunction>& resets,
                   const std::vector<ResetOutcome>& outcomes, Tools& tools) {
-  const auto leases = tools.database.leases();
   tools.database.together([&] {
     for (std::size_t at = 0; at < outcomes.size(); ++at) {
-      recordReset(resets[at].function, outcomes[at], leases, tools);
+      recordReset(resets[at].function, outcomes[at], tools);
     }
   });
 }

@@ -22,6 +22,11 @@ bool changesDomain(const state::Operation& operation);
 std::string endOperation(const state::Operation& operation, Tools& tools,
                          std::vector<std::string>& warnings);
 
+/// The leases of the plan's domain, and those of others on the PFs and PCI functions that the plan
+/// changes: what its steps can concern. Reading all leases for each of many operations would take
+/// quadratic time.
+std::vector<Lease> leasesNear(const Plan& plan, const Tools& tools);
+
 /// Deletes the operation from the journal, and the lock file of its writer.
 void finishOperation(std::int64_t operation, Tools& tools);
 void removeWriterLock(std::int64_t operation, const Tools& tools);

@@ -51,7 +51,8 @@ bool statesSame(const ConfigureVfs& action, const Lease& lease, Attribute attrib
 // A refusal of another value, such as a neutral one, says nothing about the lease's.
 void recordRefusals(const ConfigureVfs& action, const std::vector<RefusedAttribute>& refusals,
                     Tools& tools) {
-  for (Lease lease : refusals.empty() ? std::vector<Lease>{} : tools.database.leases()) {
+  for (Lease lease :
+       refusals.empty() ? std::vector<Lease>{} : tools.database.leasesOn({action.pf})) {
     if (!isVf(lease) || lease.pf != action.pf) {
       continue;
     }
@@ -105,7 +106,8 @@ void configure(const ConfigureVfs& action, Purpose purpose, Tools& tools,
   const auto refusals = purpose == Purpose::change ? tools.kernel.configureVfs(action)
                                                    : tools.kernel.restoreVfs(action);
   const bool asked = purpose == Purpose::change && !refusals.empty();
-  requireRestored(action, refusals, asked ? tools.database.leases() : std::vector<Lease>{});
+  requireRestored(action, refusals,
+                  asked ? tools.database.leasesOn({action.pf}) : std::vector<Lease>{});
   warnOfRefusals(action, refusals, warnings);
   recordRefusals(action, refusals, tools);
 }

@@ -120,10 +120,10 @@ std::string leftBy(const JournaledStep& step) {
 Recovered recover(Tools& tools, const std::optional<Uuid>& domain,
                   const std::optional<Uuid>& locked) {
   Recovered recovered;
-  for (const auto& operation : tools.database.openOperations()) {
-    const bool concerns = !domain || operation.domain == *domain;
+  for (const auto& operation :
+       domain ? tools.database.openOperationsOf(*domain) : tools.database.openOperations()) {
     const bool possible = tools.hypervisor != nullptr || !changesDomain(operation);
-    if (!concerns || !possible) {
+    if (!possible) {
       continue;
     }
     try {

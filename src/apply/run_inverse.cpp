@@ -45,7 +45,7 @@ std::string otherUser(const RemoveVfs& removal, const Plan& plan, HolderGate& ga
   if (!objections.empty()) {
     return objections.front().message;
   }
-  const auto leases = tools.database.leases();
+  const auto leases = tools.database.leasesOn({removal.pf});
   const auto lease = std::ranges::find_if(leases, [&](const Lease& each) {
     return each.pf == removal.pf && each.domain != plan.domain;
   });
@@ -76,7 +76,7 @@ void rollBackCreation(const RemoveVfs& removal, const Plan& plan, HolderGate& ga
 // The leases of other VMs, and those of which a start or stop has lost the device: none is the
 // plan's.
 std::vector<Lease> foreignLeases(const Plan& plan, const Tools& tools) {
-  auto leases = tools.database.leases();
+  auto leases = leasesNear(plan, tools);
   std::erase_if(leases, [&](const Lease& lease) { return lease.domain == plan.domain; });
   const auto returned = returnedSince(plan, tools);
   leases.insert(leases.end(), returned.begin(), returned.end());

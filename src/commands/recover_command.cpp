@@ -40,7 +40,10 @@ bool stillStopped(Session& session, const Uuid& domain) {
 // The leases whose devices the guest may have left data in: another process may just be giving
 // others back to the host, or have died while it did.
 std::vector<Lease> givenToGuest(Session& session, std::vector<Lease> leases) {
-  const auto open = session.database().openOperations();
+  if (leases.empty()) {
+    return leases;
+  }
+  const auto open = session.database().openOperationsOf(leases.front().domain);
   std::erase_if(leases, [&](const Lease& lease) {
     return lease.state == LeaseState::reserved || apply::isHosts(lease, open);
   });
@@ -54,7 +57,7 @@ std::optional<std::string> scrub(Session& session, const commands::DomainSurvey&
   if (!stillStopped(session, domain)) {
     return std::nullopt;
   }
-  const auto before = commands::leasesOf(session.database().leases(), domain);
+  const auto before = session.database().leasesOf(domain);
   if (before.empty()) {  // a detach has ended them in the meantime
     return std::nullopt;
   }
@@ -67,8 +70,7 @@ std::optional<std::string> scrub(Session& session, const commands::DomainSurvey&
   session.operations().addDevices(before);
   auto locks = state::lockPfs(session.options().runDirectory, pfs, session.tools().lockTimeout);
   // A start between the query to libvirt and the lock has changed the leases.
-  const auto leases = session.database().leases();
-  if (commands::leasesOf(leases, domain) != before) {
+  if (session.database().leasesOf(domain) != before) {
     return std::nullopt;
   }
   const std::string name = before.front().domainName;

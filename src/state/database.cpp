@@ -100,6 +100,11 @@ std::vector<Lease> Database::leasesOf(const Uuid& domain) const {
       [&](SQLite::Database& database) { return readLeasesOf(database, domain); }));
 }
 
+std::vector<Lease> Database::leasesOn(const std::vector<PciAddress>& pfs) const {
+  return implementation_->asOfThisBoot(implementation_->read<std::vector<Lease>>(
+      [&](SQLite::Database& database) { return readLeasesOn(database, pfs); }));
+}
+
 void Database::recordLease(const Lease& lease) {
   implementation_->update([&](SQLite::Database& database) { writeLease(database, lease); });
 }
@@ -224,6 +229,11 @@ void Database::finishOperation(std::int64_t operation) {
 
 std::vector<Operation> Database::openOperations() const {
   return implementation_->read<std::vector<Operation>>(readOperations);
+}
+
+std::vector<Operation> Database::openOperationsOf(const Uuid& domain) const {
+  return implementation_->read<std::vector<Operation>>(
+      [&](SQLite::Database& database) { return readOperationsOf(database, domain); });
 }
 
 std::optional<Operation> Database::openOperation(std::int64_t id) const {

@@ -31,6 +31,7 @@ void requireUndamaged(SQLite::Database& database);
 
 std::vector<Lease> readLeases(SQLite::Database& database);
 std::vector<Lease> readLeasesOf(SQLite::Database& database, const Uuid& domain);
+std::vector<Lease> readLeasesOn(SQLite::Database& database, const std::vector<PciAddress>& pfs);
 /// Also nullopt if the lease has another generation.
 std::optional<Lease> readLease(SQLite::Database& database, const Uuid& domain,
                                const std::string& entry, std::uint64_t generation);
@@ -62,6 +63,7 @@ void updateSteps(SQLite::Database& database, std::int64_t operation, std::size_t
                  std::size_t count, StepStatus status);
 void deleteOperation(SQLite::Database& database, std::int64_t operation);
 std::vector<Operation> readOperations(SQLite::Database& database);
+std::vector<Operation> readOperationsOf(SQLite::Database& database, const Uuid& domain);
 std::optional<Operation> readOperation(SQLite::Database& database, std::int64_t id);
 
 // Each function runs inside its caller's transaction.

@@ -94,6 +94,14 @@ Operation readRow(SQLite::Database& database, SQLite::Statement& row) {
   return operation;
 }
 
+std::vector<Operation> collectOperations(SQLite::Database& database, SQLite::Statement& query) {
+  std::vector<Operation> operations;
+  while (query.executeStep()) {
+    operations.push_back(readRow(database, query));
+  }
+  return operations;
+}
+
 }  // namespace
 
 std::int64_t insertOperation(SQLite::Database& database, const Plan& plan,
@@ -142,11 +150,15 @@ void deleteOperation(SQLite::Database& database, std::int64_t operation) {
 std::vector<Operation> readOperations(SQLite::Database& database) {
   SQLite::Statement query(
       database, "SELECT id, kind, domain, domain_name, boot_id FROM operations ORDER BY id");
-  std::vector<Operation> operations;
-  while (query.executeStep()) {
-    operations.push_back(readRow(database, query));
-  }
-  return operations;
+  return collectOperations(database, query);
+}
+
+std::vector<Operation> readOperationsOf(SQLite::Database& database, const Uuid& domain) {
+  SQLite::Statement query(
+      database,
+      "SELECT id, kind, domain, domain_name, boot_id FROM operations WHERE domain = ? ORDER BY id");
+  query.bind(1, toString(domain));
+  return collectOperations(database, query);
 }
 
 std::optional<Operation> readOperation(SQLite::Database& database, std::int64_t id) {

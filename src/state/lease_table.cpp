@@ -3,6 +3,8 @@
 #include <SQLiteCpp/Statement.h>
 #include <SQLiteCpp/VariadicBind.h>
 
+#include <algorithm>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <tuple>
@@ -121,6 +123,16 @@ std::vector<Lease> readLeasesOf(SQLite::Database& database, const Uuid& domain) 
   return collect(query);
 }
 
+std::vector<Lease> readLeasesOn(SQLite::Database& database, const std::vector<PciAddress>& pfs) {
+  std::vector<Lease> leases;
+  for (const PciAddress& pf : pfs) {
+    SQLite::Statement query(database, "SELECT lease FROM leases WHERE pf = ? ORDER BY vf_index");
+    query.bind(1, toString(pf));
+    std::ranges::move(collect(query), std::back_inserter(leases));
+  }
+  return leases;
+}
+
 std::optional<Lease> readLease(SQLite::Database& database, const Uuid& domain,
                                const std::string& entry, std::uint64_t generation) {
   SQLite::Statement query(
@@ -189,7 +201,7 @@ std::string adoptionFault(SQLite::Database& database, const Lease& lease) {
   if (ended && lease.generation <= *ended) {
     return "it has ended (generation " + std::to_string(lease.generation) + ")";
   }
-  for (const Lease& other : readLeases(database)) {
+  for (const Lease& other : readLeasesOn(database, {lease.pf})) {
     if (sameDevice(other, lease)) {
       return describeDevice(lease) + " is leased to " + ownerOf(other);
     }

@@ -385,6 +385,25 @@ TEST_F(DatabaseTest, StoresSoftRoceRecords) {
   EXPECT_EQ(database.softRoceRecords(), (std::vector{other}));
 }
 
+TEST_F(DatabaseTest, ReadsOnlyTheLeasesOfSomePfsAndTheOperationsOfOneDomain) {
+  Database database = open();
+  Lease first = sampleLease(1, "a", 1);
+  Lease second = sampleLease(2, "a", 2);
+  second.pf = {0, 0x77, 0, 0};
+  database.recordLease(first);
+  database.recordLease(second);
+  EXPECT_EQ(database.leasesOn({first.pf}), (std::vector{first}));
+  EXPECT_EQ(database.leasesOn({first.pf, second.pf}), (std::vector{first, second}));
+  EXPECT_TRUE(database.leasesOn({PciAddress{0, 0x78, 0, 0}}).empty());
+  database.beginOperation(samplePlan(1), "boot-a");
+  const auto operation = database.beginOperation(samplePlan(2), "boot-a");
+  const auto found = database.openOperationsOf(uuidOf(2));
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].id, operation);
+  EXPECT_EQ(found[0].steps.size(), samplePlan(2).steps.size());
+  EXPECT_TRUE(database.openOperationsOf(uuidOf(3)).empty());
+}
+
 TEST_F(DatabaseTest, MigratesTheFirstFormat) {
   {
     Database database = open();

@@ -87,6 +87,8 @@ class Database {
 
   [[nodiscard]] std::vector<Lease> leases() const;  ///< by domain, then name
   [[nodiscard]] std::vector<Lease> leasesOf(const Uuid& domain) const;
+  /// Of these PFs and PCI functions (Lease::pf).
+  [[nodiscard]] std::vector<Lease> leasesOn(const std::vector<PciAddress>& pfs) const;
 
   /// Inserts or replaces (key: domain, entry). Throws ExitCode::refused if another domain, or
   /// another entry of the same domain, holds a lease on the same (pf, vfIndex).
@@ -145,6 +147,7 @@ class Database {
   void finishOperation(std::int64_t operation);
   /// Unfinished operations, oldest first.
   [[nodiscard]] std::vector<Operation> openOperations() const;
+  [[nodiscard]] std::vector<Operation> openOperationsOf(const Uuid& domain) const;
   /// nullopt if it is not open (any more).
   [[nodiscard]] std::optional<Operation> openOperation(std::int64_t id) const;
 
