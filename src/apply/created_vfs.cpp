@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 
+#include "end_operation.hpp"
 #include "perform.hpp"
 #include "vfpass/plan/check_device.hpp"
 #include "vfpass/plan/plan_detach.hpp"
@@ -93,12 +94,12 @@ std::optional<PhysicalFunction> findPf(const PciAddress& address, Tools& tools) 
 
 // With nothing known of definitions, the VFs stay.
 std::vector<Step> removals(const Plan& plan, const Direction& direction,
-                           const std::optional<Definitions>& definitions, Tools& tools,
+                           const AskedDefinitions& definitions, Tools& tools,
                            std::vector<std::string>& warnings) {
   std::vector<Step> steps;
-  const auto leases = tools.database.leases();
+  const auto leases = leasesNear(plan, tools);
   for (const auto& [address, ended] : lastLeases(plan, direction, leases)) {
-    const auto pf = definitions ? findPf(address, tools) : std::nullopt;
+    const auto pf = definitions.known ? findPf(address, tools) : std::nullopt;
     if (!pf) {
       continue;
     }
@@ -107,7 +108,7 @@ std::vector<Step> removals(const Plan& plan, const Direction& direction,
       vfs.push_back(vf.address);
     }
     const auto holders = tools.kernel.findHolders(vfs);
-    const plan::OtherVfUsers others{leases, holders, *definitions};
+    const plan::OtherVfUsers others{leases, holders, *definitions.known};
     if (const auto removal = plan::removalOfVfs(*pf, ended, others)) {
       steps.push_back(*removal);
     } else if (const auto note = plan::noteOnKeptVfs(*pf, ended, others); !note.empty()) {
@@ -117,6 +118,20 @@ std::vector<Step> removals(const Plan& plan, const Direction& direction,
   return steps;
 }
 
+// The leases that end with the VFs of their PF, by PF.
+std::map<PciAddress, std::vector<Lease>> endedWithTheirVfs(const Plan& plan,
+                                                           const std::vector<Lease>& leases) {
+  std::map<PciAddress, std::vector<Lease>> ended;
+  for (const Lease& lease : leases) {
+    if (isVf(lease) && removesVfs(plan, lease.pf) &&
+        std::ranges::any_of(plan.steps,
+                            [&](const Step& step) { return endsForward(step, lease); })) {
+      ended[lease.pf].push_back(lease);
+    }
+  }
+  return ended;
+}
+
 bool removesAnyVfs(const Plan& plan) {
   return std::ranges::any_of(
       plan.steps, [](const Step& step) { return std::holds_alternative<RemoveVfs>(step.action); });
@@ -124,7 +139,7 @@ bool removesAnyVfs(const Plan& plan) {
 
 // Whether others could have ended their leases of the same VFs while no lock was held.
 bool mayEndLastLease(const Plan& plan, Tools& tools) {
-  const auto leases = tools.database.leases();
+  const auto leases = leasesNear(plan, tools);
   return std::ranges::any_of(leases, [&](const Lease& lease) {
     return isVf(lease) && lease.original.created && !removesVfs(plan, lease.pf) &&
            std::ranges::any_of(plan.steps, [&](const Step& step) {
@@ -153,44 +168,49 @@ void checkCreatedVfs(const CreateVfs& created, const Plan& plan, Tools& tools) {
                            plan::devicesOf(tools.database.leasesOf(plan.domain))));
 }
 
-std::optional<Definitions> definitionsFor(const Plan& plan, Tools& tools,
-                                          std::vector<std::string>& warnings) {
+bool needsDefinitions(const Plan& plan, const Tools& tools) {
+  const auto leases = leasesNear(plan, tools);
+  return removesAnyVfs(plan) || !lastLeases(plan, inOrder, leases).empty() ||
+         !lastLeases(plan, rollback, leases).empty();
+}
+
+AskedDefinitions definitionsFor(const Plan& plan, Tools& tools,
+                                std::vector<std::string>& warnings) {
   const bool mayEndLast = mayEndLastLease(plan, tools);
   if (!tools.readDefinitions || leavesDevices(plan) || !(mayEndLast || removesAnyVfs(plan))) {
-    return std::nullopt;
+    return {};
   }
   try {
-    return tools.readDefinitions();
+    return {tools.readDefinitions(), ""};
   } catch (const Error& error) {
     if (mayEndLast) {
       warnings.push_back("VFs that no lease needs any more stay: cannot list the domains: " +
                          std::string(error.what()));
     }
-    return std::nullopt;
+    return {std::nullopt, error.what()};
   }
 }
 
-std::map<PciAddress, std::string> namedVfs(const Plan& plan,
-                                           const std::optional<Definitions>& definitions,
+std::map<PciAddress, std::string> namedVfs(const Plan& plan, const AskedDefinitions& definitions,
                                            Tools& tools) {
   std::map<PciAddress, std::string> named;
-  if (!definitions) {
+  if (!definitions.known && definitions.problem.empty()) {
     return named;
   }
-  const auto leases = tools.database.leases();
-  std::map<PciAddress, std::vector<Lease>> ended;
-  for (const Lease& lease : leases) {
-    if (isVf(lease) && removesVfs(plan, lease.pf) &&
-        std::ranges::any_of(plan.steps,
-                            [&](const Step& step) { return endsForward(step, lease); })) {
-      ended[lease.pf].push_back(lease);
-    }
+  const auto leases = leasesNear(plan, tools);
+  const auto ended = endedWithTheirVfs(plan, leases);
+  if (!definitions.known && !ended.empty()) {
+    throw Error("PF " + toString(ended.begin()->first) +
+                    " keeps its VFs: a domain's definition may name one of them by now, and the "
+                    "domains cannot be listed: " +
+                    definitions.problem,
+                "make sure that `virsh list --all` works", ExitCode::refused);
   }
   const std::vector<Holder> checkedByTheGate;
   for (const auto& [address, own] : ended) {
     const auto pf = findPf(address, tools);
     const std::string note =
-        pf ? plan::noteOnKeptVfs(*pf, own, {leases, checkedByTheGate, *definitions}) : "";
+        pf ? plan::noteOnKeptVfs(*pf, own, {leases, checkedByTheGate, *definitions.known}) : "";
     if (!note.empty()) {
       named.emplace(address, note);
     }
@@ -198,8 +218,7 @@ std::map<PciAddress, std::string> namedVfs(const Plan& plan,
   return named;
 }
 
-void requireUnnamedVfs(const Plan& plan, const std::optional<Definitions>& definitions,
-                       Tools& tools) {
+void requireUnnamedVfs(const Plan& plan, const AskedDefinitions& definitions, Tools& tools) {
   const auto named = namedVfs(plan, definitions, tools);
   if (!named.empty()) {
     throw Error(
@@ -208,14 +227,14 @@ void requireUnnamedVfs(const Plan& plan, const std::optional<Definitions>& defin
   }
 }
 
-std::vector<Step> findUnusedVfs(const Plan& plan, const std::optional<Definitions>& definitions,
-                                Tools& tools, std::vector<std::string>& warnings) {
+std::vector<Step> findUnusedVfs(const Plan& plan, const AskedDefinitions& definitions, Tools& tools,
+                                std::vector<std::string>& warnings) {
   return leavesDevices(plan) ? std::vector<Step>{}
                              : removals(plan, inOrder, definitions, tools, warnings);
 }
 
-void removeUnusedVfs(const Plan& plan, const std::optional<Definitions>& definitions,
-                     HolderGate& gate, Tools& tools, std::vector<std::string>& warnings) {
+void removeUnusedVfs(const Plan& plan, const AskedDefinitions& definitions, HolderGate& gate,
+                     Tools& tools, std::vector<std::string>& warnings) {
   for (const Step& removal : removals(plan, rollback, definitions, tools, warnings)) {
     if (gate.objectionsOfOthersTo({removal.action}).empty()) {
       gate.require({removal.action});

@@ -20,34 +20,41 @@ namespace vfpass::apply {
 /// otherwise.
 void checkCreatedVfs(const CreateVfs& created, const Plan& plan, Tools& tools);
 
+/// What libvirt has answered.
+struct AskedDefinitions {
+  std::optional<Definitions> known;  ///< nullopt: not asked, or `problem`
+  std::string problem;               ///< why it could not be asked
+};
+
 /// The definitions of libvirt, if the plan removes VFs, or it or its rollback ends leases of VFs
-/// that vfpass created. nullopt: they are not needed, or cannot be read; then VFs that the plan
-/// does not remove stay, which is a warning. The caller holds no lock of a PF: libvirt may wait for
-/// our hook, which waits for one.
-std::optional<Definitions> definitionsFor(const Plan& plan, Tools& tools,
-                                          std::vector<std::string>& warnings);
+/// that vfpass created. If they cannot be read, VFs that the plan does not remove stay, which is a
+/// warning. The caller holds no lock of a PF: libvirt may wait for our hook, which waits for one.
+AskedDefinitions definitionsFor(const Plan& plan, Tools& tools, std::vector<std::string>& warnings);
+
+/// Whether the plan needs definitionsFor() as leases are now: it removes VFs, or no other lease of
+/// a PF remains. Listing all domains for each of many operations would take quadratic time.
+bool needsDefinitions(const Plan& plan, const Tools& tools);
 
 /// Why VFs that the plan removes have to stay, by PF: a definition names one. The plan was made
 /// before libvirt worked, and a guest may take minutes to release its devices. The leases that the
 /// plan ends must still be recorded.
-std::map<PciAddress, std::string> namedVfs(const Plan& plan,
-                                           const std::optional<Definitions>& definitions,
+/// Throws Error (refused) if libvirt could not be asked for them.
+std::map<PciAddress, std::string> namedVfs(const Plan& plan, const AskedDefinitions& definitions,
                                            Tools& tools);
 
 /// Throws Error (refused) for the first of namedVfs().
-void requireUnnamedVfs(const Plan& plan, const std::optional<Definitions>& definitions,
-                       Tools& tools);
+void requireUnnamedVfs(const Plan& plan, const AskedDefinitions& definitions, Tools& tools);
 
 /// The steps that remove VFs which nobody needs once the plan's steps have ended their leases, and
 /// which the plan does not remove. `definitions`: those of definitionsFor(). Warns of VFs that stay
 /// only because a definition names them.
-std::vector<Step> findUnusedVfs(const Plan& plan, const std::optional<Definitions>& definitions,
-                                Tools& tools, std::vector<std::string>& warnings);
+std::vector<Step> findUnusedVfs(const Plan& plan, const AskedDefinitions& definitions, Tools& tools,
+                                std::vector<std::string>& warnings);
 
 /// Removes VFs which nobody needs once the plan's inverses have ended its leases. The plan's other
 /// inverses have run. VFs that somebody begins to use at this moment stay.
-void removeUnusedVfs(const Plan& plan, const std::optional<Definitions>& definitions,
-                     HolderGate& gate, Tools& tools, std::vector<std::string>& warnings);
+void removeUnusedVfs(const Plan& plan, const AskedDefinitions& definitions, HolderGate& gate,
+                     Tools& tools, std::vector<std::string>& warnings);
 
 /// Whether a step of a rollback ends a lease.
 bool endsLease(const std::vector<Action>& inverse);

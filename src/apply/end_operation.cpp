@@ -94,10 +94,7 @@ class Recovery {
   std::string end() {
     // Queries libvirt before taking any lock of a PF.
     const bool forward = goesForward(operation_, tools_);
-    if (sameBoot_) {
-      definitions_ = definitionsFor(plan_, tools_, warnings_);
-    }
-    takeLocks();
+    takeLocksAndDefinitions();
     if (operation_.kind == PlanKind::detach && sameBoot_ && runsOnItsDevices()) {
       rollBackXml();
       return finish("rolled back: the domain is running with its devices");
@@ -120,6 +117,19 @@ class Recovery {
   void takeLocks() {
     if (locks_.empty()) {
       locks_ = state::lockPlan(tools_.runDirectory, plan_, tools_.remainingTimeout());
+    }
+  }
+
+  // Until the locks are held, others may end their leases, so that this operation ends the last
+  // one.
+  void takeLocksAndDefinitions() {
+    for (int attempt = 0; attempt < 2; ++attempt) {
+      if (sameBoot_ && !asked_ && needsDefinitions(plan_, tools_)) {
+        locks_.clear();
+        definitions_ = definitionsFor(plan_, tools_, warnings_);
+        asked_ = true;
+      }
+      takeLocks();
     }
   }
 
@@ -182,8 +192,11 @@ class Recovery {
 
   // Hours may have passed since the plan was made, and a domain be defined with one of the VFs.
   void leaveNamedVfs() {
+    const bool removes = std::ranges::any_of(operation_.steps, [](const JournaledStep& step) {
+      return std::holds_alternative<RemoveVfs>(step.step.action) && step.status != StepStatus::done;
+    });
     const auto named =
-        sameBoot_ ? namedVfs(plan_, definitions_, tools_) : std::map<PciAddress, std::string>{};
+        removes ? namedVfs(plan_, definitions_, tools_) : std::map<PciAddress, std::string>{};
     for (std::size_t at = 0; at < operation_.steps.size(); ++at) {
       const auto* removal = std::get_if<RemoveVfs>(&operation_.steps[at].step.action);
       const auto kept = removal == nullptr ? named.end() : named.find(removal->pf);
@@ -269,7 +282,7 @@ class Recovery {
 
   void rollBackStep(std::size_t at) {
     if (sameBoot_ && endsLease(operation_.steps[at].step.undo)) {
-      takeLocks();
+      takeLocksAndDefinitions();
       removeUnusedVfs(plan_, definitions_, gate_, tools_, warnings_);
     }
     for (const auto& action : operation_.steps[at].step.undo) {
@@ -321,7 +334,8 @@ class Recovery {
   Plan plan_;
   HolderGate gate_;
   bool sameBoot_;
-  std::optional<Definitions> definitions_;
+  AskedDefinitions definitions_;
+  bool asked_ = false;  ///< for definitions_
   std::vector<state::FileLock> locks_;
   std::vector<std::string> kept_;  ///< VFs that leaveNamedVfs() has left, with the reasons
 };

@@ -427,7 +427,7 @@ class Run {
   std::vector<state::FileLock> locks_;
   std::vector<state::FileLock> writer_;
   // Read whenever the locks were free. While they are held, nobody else ends a lease.
-  std::optional<Definitions> definitions_;
+  AskedDefinitions definitions_;
   std::int64_t operation_ = 0;
   std::size_t done_ = 0;
   bool begun_ = false;  // the step at done_

@@ -178,6 +178,32 @@ TEST_F(LostAnswerTest, RecoveryTakesBackWhatItHasPluggedItself) {
   EXPECT_EQ(host.fingerprint(), before);
 }
 
+// Reading all leases and operations for each of many operations would take quadratic time. Whoever
+// reads the other VM's records here fails.
+TEST_F(LostAnswerTest, RecoveryReadsNothingOfUnrelatedVms) {
+  host.attach();
+  const Plan plan = host.detachPlan();
+  Lease other = host.leases().front();
+  other.domain = *parseUuid("00000000-0000-0000-0000-000000000099");
+  other.pf = {0, 9, 0, 0};
+  other.device = {0, 9, 0, 1};
+  state::Database database(host.folder / "state", state::Database::Open::createIfMissing,
+                           databaseTimeout);
+  database.recordLease(other);
+  const DropLease drop{other.domain, other.entry, other.generation, other.pf};
+  database.beginOperation({PlanKind::detach, other.domain, "other", {{drop, {}, ""}}, {}}, "boot");
+  sql("UPDATE leases SET lease = '{' WHERE pf = '0000:09:00.0'");
+  sql("UPDATE steps SET action = '{'");
+  host.hypervisor.killAfterDefine = true;
+  EXPECT_THROW(host.execute(plan), fake::Killed);
+  host.hypervisor.killAfterDefine = false;
+  Tools tools = host.tools(database);
+  const auto recovered = recover(tools, host.uuid);
+  ASSERT_EQ(recovered.done.size(), 1U);
+  EXPECT_THAT(recovered.done[0].line, EndsWith("completed"));
+  EXPECT_NE(vfs()[0].driver, "vfio-pci");
+}
+
 TEST_F(LostAnswerTest, GoesOnWithARollbackWhateverReadsBack) {
   const Plan plan = host.attachPlan();
   const std::string before = host.fingerprint();

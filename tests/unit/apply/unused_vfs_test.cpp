@@ -35,6 +35,21 @@ class UnusedVfsTest : public testing::Test {
   void endOtherLease() const {
     openDatabase().dropLease(other.domain, other.entry, other.generation);
   }
+  /// Each of them ends the only lease of its domain, and has not begun.
+  void interruptDetaches(unsigned count) {
+    state::Database database = openDatabase();
+    for (unsigned each = 0; each < count; ++each) {
+      Lease lease = other;
+      lease.domain = *parseUuid("00000000-0000-0000-0000-0000000000" + std::to_string(10 + each));
+      vfOf(lease).index = 100 + each;
+      lease.device = {0, 2, static_cast<std::uint8_t>(each), 0};
+      lease.generation = database.nextGeneration();
+      database.recordLease(lease);
+      const DropLease drop{lease.domain, lease.entry, lease.generation, lease.pf};
+      database.beginOperation({PlanKind::detach, lease.domain, "vm", {{drop, {}, ""}}, {}},
+                              host.kernel.bootId());
+    }
+  }
   std::vector<VirtualFunction>& vfs() { return host.kernel.pfs.begin()->second.vfs; }
   /// A domain that is shut off names the VF that the other lease has.
   void nameInDefinition() {
@@ -119,12 +134,52 @@ TEST_F(UnusedVfsTest, AreNotRemovedByRecoveryIfADefinitionNamesOneMeanwhile) {
   EXPECT_THAT(host.recoverAll(), IsEmpty());
 }
 
-TEST_F(UnusedVfsTest, AreRemovedByThePlanIfLibvirtCannotListTheDomainsMeanwhile) {
+TEST_F(UnusedVfsTest, AreNotRemovedByThePlanIfLibvirtCannotListTheDomainsMeanwhile) {
   endOtherLease();
   plan = host.detachPlan();
   host.readDefinitions = []() -> Definitions { throw Error("libvirt has gone", ""); };
-  EXPECT_THAT(host.execute(plan), IsEmpty());
+  try {
+    host.execute(plan);
+    ADD_FAILURE() << "not refused";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::refused);
+    EXPECT_THAT(error.what(), HasSubstr("PF 0000:01:00.0 keeps its VFs: "));
+    EXPECT_THAT(error.what(), EndsWith("the domains cannot be listed: libvirt has gone"));
+    EXPECT_THAT(error.remedy(), HasSubstr("virsh list --all"));
+  }
+  EXPECT_THAT(vfs(), testing::SizeIs(testing::Gt(3)));
+  EXPECT_THAT(host.leases(), testing::SizeIs(2)) << "rolled back";
+  EXPECT_THAT(host.recoverAll(), IsEmpty());
+}
+
+TEST_F(UnusedVfsTest, AreNotRemovedByRecoveryUntilLibvirtListsTheDomains) {
+  endOtherLease();
+  plan = host.detachPlan();
+  host.hypervisor.killAfterDefine = true;
+  EXPECT_THROW(host.execute(plan), fake::Killed);
+  host.hypervisor.killAfterDefine = false;
+  const auto answering = host.readDefinitions;
+  host.readDefinitions = []() -> Definitions { throw Error("libvirt has gone", ""); };
+  EXPECT_THROW(host.recoverAll(), Error);
+  EXPECT_THAT(vfs(), testing::SizeIs(testing::Gt(3)));
+  host.readDefinitions = answering;
+  EXPECT_THAT(host.recoverAll(), ElementsAre(EndsWith("completed")));
   EXPECT_THAT(vfs(), IsEmpty());
+}
+
+// Listing all domains for each of many operations would take quadratic time.
+TEST_F(UnusedVfsTest, LibvirtListsTheDomainsOnceForManyOperations) {
+  for (const unsigned count : {10U, 20U}) {
+    interruptDetaches(count);
+    int lists = 0;
+    host.readDefinitions = [&lists] {
+      ++lists;
+      return Definitions{};
+    };
+    EXPECT_THAT(host.recoverAll(), testing::SizeIs(count));
+    EXPECT_EQ(lists, 0) << "the PF has other leases";
+  }
+  EXPECT_THAT(vfs(), testing::SizeIs(testing::Gt(3)));
 }
 
 // `detach --keep` ends the last lease.
