@@ -193,7 +193,12 @@ class Run {
   }
 
   void bindTogether(std::size_t at, const std::vector<BindDriver>& bindings) {
-    const auto failures = performBindings(bindings, tools_);
+    std::vector<std::exception_ptr> failures;
+    try {
+      failures = performBindings(bindings, tools_);
+    } catch (const std::exception&) {  // without an answer for each, each may have taken effect
+      failures.assign(bindings.size(), std::current_exception());
+    }
     for (std::size_t i = 0; i < failures.size(); ++i) {
       if (failures[i]) {
         failed_.insert(at + i);

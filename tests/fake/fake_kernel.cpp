@@ -1,6 +1,8 @@
 #include "fake/fake_kernel.hpp"
 
 #include <algorithm>
+#include <cerrno>
+#include <system_error>
 #include <utility>
 
 #include "vfpass/base/text.hpp"
@@ -372,6 +374,9 @@ std::vector<std::exception_ptr> FakeKernel::bindDrivers(const std::vector<BindDr
   std::vector<std::exception_ptr> failures;
   for (const BindDriver& action : actions) {
     failures.push_back(caught([&] { bindDriver(action); }));
+  }
+  if (losesAnswersOfBindings) {
+    throw std::system_error(EAGAIN, std::generic_category(), "no thread");
   }
   return failures;
 }

@@ -42,9 +42,10 @@ class FakeKernel final : public Kernel {
   std::map<PciAddress, PfSettings> pfSettings;  ///< after addPf(): legacy, MTU 1500, down
   std::vector<RdmaLink> rdmaLinks;
   std::map<std::uint32_t, std::vector<std::string>> usersOfRdma;  ///< by number
-  bool unreadable = false;        ///< reading a PF fails, as if no process could be started
-  int failedReads = 0;            ///< because of that
-  bool losesReplyOfLink = false;  ///< the next SoftRoCE link is created without an answer
+  bool unreadable = false;              ///< reading a PF fails, as if no process could be started
+  int failedReads = 0;                  ///< because of that
+  bool losesAnswersOfBindings = false;  ///< several at once take effect, and then the call fails
+  bool losesReplyOfLink = false;        ///< the next SoftRoCE link is created without an answer
   std::map<std::string, std::string> softRoceFaults;  ///< by netdev
   /// In addition to the holders derived from VFs and functions.
   std::vector<Holder> holders;

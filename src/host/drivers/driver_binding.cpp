@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <system_error>
 #include <thread>
 
 #include "helper/guarded_child.hpp"
@@ -282,9 +283,15 @@ std::vector<std::exception_ptr> bindDrivers(const Root& root,
       attempt(vfs[turn], worker);
     }
   };
+  const std::size_t workers = std::min(bindingWorkers, vfs.size());
   std::vector<std::jthread> others;
-  for (std::size_t worker = 1; worker < std::min(bindingWorkers, vfs.size()); ++worker) {
-    others.emplace_back(work, worker);
+  others.reserve(workers);
+  try {
+    for (std::size_t worker = 1; worker < workers; ++worker) {
+      others.emplace_back(work, worker);
+    }
+  } catch (const std::system_error&) {
+    // No more threads: those that there are do all of the work.
   }
   work(0);
   others.clear();

@@ -117,6 +117,17 @@ TEST(Failure, AttachRollsBackAfterAnyFailedStep) {
   }
 }
 
+// Such as a process that gets no more threads: not an Error.
+TEST(Failure, BindingsWithoutAnAnswerAreTakenBack) {
+  Host host;
+  const Plan plan = host.attachPlan();
+  const std::string before = host.fingerprint();
+  host.kernel.losesAnswersOfBindings = true;
+  EXPECT_THROW(host.execute(plan), Error);
+  EXPECT_EQ(host.fingerprint(), before);
+  EXPECT_TRUE(host.recoverAll().empty());
+}
+
 TEST(Failure, RefusedDefinitionRollsBackTheHostSteps) {
   Host host;
   const Plan plan = host.attachPlan();
