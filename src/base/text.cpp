@@ -161,6 +161,15 @@ std::string join(const std::vector<std::string>& parts, std::string_view separat
   return text;
 }
 
+std::string joinFirst(const std::vector<std::string>& parts, std::size_t most) {
+  if (parts.size() <= most) {
+    return join(parts, ", ");
+  }
+  const auto end = parts.begin() + static_cast<std::ptrdiff_t>(most);
+  return join({parts.begin(), end}, ", ") + ", and " + std::to_string(parts.size() - most) +
+         " more";
+}
+
 std::string toLower(std::string_view text) {
   std::string lower(text);
   std::transform(lower.begin(), lower.end(), lower.begin(), [](char c) {

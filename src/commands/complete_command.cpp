@@ -62,6 +62,12 @@ void printPfs(Session& session, Names& names) {
   }
 }
 
+void printQuarantined(Session& session, Names& names) {
+  for (const auto& each : session.quarantined()) {
+    names.print(toString(each.device), "in quarantine");
+  }
+}
+
 void printCommands(const CLI::App& root, Names& names) {
   for (const CLI::App* command : root.get_subcommands([](const CLI::App*) { return true; })) {
     if (!command->get_group().empty()) {
@@ -98,6 +104,10 @@ ExitCode complete(Session& caller, const CLI::App& root, const std::vector<std::
     if (type.find("VM") != std::string::npos) {
       printVms(session, names);
     } else if (type == "PF") {
+      printPfs(session, names);
+    } else if (type == "DEVICE" && line.isBelow("quarantine")) {
+      printQuarantined(session, names);
+    } else if (type == "DEVICE") {
       printPfs(session, names);
     } else if (type == "COMMAND") {
       printCommands(root, names);

@@ -16,6 +16,18 @@ bool isObservable(const VfSettings& seen, Attribute attribute) {
   return only(seen, {attribute}) != VfSettings{};
 }
 
+// For a device that is missing or elsewhere: a mapping names it by its place.
+std::string replaceRemedy(const Lease& lease) {
+  const std::string name = shellArgument(lease.domainName);
+  return "; if that is intended, run `vfpass detach " + name +
+         "`, correct the mapping, then run `vfpass attach " + name + "`";
+}
+
+std::string restartRemedy(const Lease& lease) {
+  return "; shut " + shellArgument(lease.domainName) +
+         " down, then start it again, so that the hook prepares the device";
+}
+
 std::vector<std::string> attributeDrift(const Lease& lease, const VirtualFunction& vf) {
   const std::string name = shellArgument(lease.domainName);
   // What the kernel changes only without a driver, it does not change under a running guest.
@@ -42,18 +54,18 @@ std::vector<std::string> functionDrift(const Lease& lease, const Device* functio
   const std::string name = "kernel: " + describeDevice(lease);
   std::vector<std::string> drift;
   if (function == nullptr) {
-    drift.push_back(name + " does not exist");
+    drift.push_back(name + " does not exist" + replaceRemedy(lease));
     return drift;
   }
   if (function->path != lease.pfPath) {
-    drift.push_back(name + " is now at " + function->path);
+    drift.push_back(name + " is now at " + function->path + replaceRemedy(lease));
   }
   if (runs && !domainActive) {
     drift.push_back(name +
                     ": the guest stopped without a release; run `vfpass recover` to reset the "
                     "function");
   } else if (runs && function->driver != vfioDriverOf(lease)) {
-    drift.push_back(name + " is not bound to " + vfioDriverOf(lease));
+    drift.push_back(name + " is not bound to " + vfioDriverOf(lease) + restartRemedy(lease));
   }
   return drift;
 }
@@ -69,11 +81,14 @@ std::vector<std::string> kernelDrift(const Lease& lease, const Inventory& invent
   // The PF, whether or not the guest runs.
   const PhysicalFunction* pf = findPf(inventory, lease.pf);
   if (pf == nullptr) {
-    return {"kernel: PF " + toString(lease.pf) + " does not exist or has no driver"};
+    return {"kernel: PF " + toString(lease.pf) +
+            " does not exist or has no driver; `vfpass doctor` names the cause" +
+            replaceRemedy(lease)};
   }
   std::vector<std::string> drift;
   if (pf->path != lease.pfPath) {
-    drift.push_back("kernel: PF " + toString(lease.pf) + " is now at " + pf->path);
+    drift.push_back("kernel: PF " + toString(lease.pf) + " is now at " + pf->path +
+                    replaceRemedy(lease));
   }
   // The guest may run on, but its VF has the card's failure, and the next start is refused.
   if (const auto fault = faultOfPort(*pf)) {
@@ -88,12 +103,14 @@ std::vector<std::string> kernelDrift(const Lease& lease, const Inventory& invent
     drift.push_back(
         "kernel: the guest stopped without a release; run `vfpass recover` to scrub the VF");
   } else if (vfOf(lease).index >= pf->vfs.size()) {
-    drift.push_back("kernel: VF " + std::to_string(vfOf(lease).index) + " does not exist");
+    drift.push_back("kernel: VF " + std::to_string(vfOf(lease).index) + " does not exist" +
+                    restartRemedy(lease));
   } else {
     const auto attributes = attributeDrift(lease, pf->vfs[vfOf(lease).index]);
     drift.insert(drift.end(), attributes.begin(), attributes.end());
     if (pf->vfs[vfOf(lease).index].driver != "vfio-pci") {
-      drift.push_back("kernel: " + toString(lease.device) + " is not bound to vfio-pci");
+      drift.push_back("kernel: " + toString(lease.device) + " is not bound to vfio-pci" +
+                      restartRemedy(lease));
     }
   }
   return drift;

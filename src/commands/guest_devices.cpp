@@ -1,6 +1,7 @@
 #include "guest_devices.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "subject.hpp"
 #include "vfpass/agent/device_use.hpp"
@@ -52,7 +53,15 @@ std::string domainsOf(const std::vector<Lease>& leases) {
       names.push_back(printable(lease.domainName));
     }
   }
-  return names.empty() ? "no VM has a lease" : "VMs with leases: " + join(names, ", ");
+  return names.empty() ? "no VM has a lease" : "VMs with leases: " + joinFirst(names);
+}
+
+std::string remedyWithoutDevices(const std::string& vm, const std::vector<Lease>& leases) {
+  std::vector<std::string> names;
+  std::ranges::transform(leases, std::back_inserter(names), &Lease::domainName);
+  const auto near = closestSpelling(vm, names);
+  return near ? "did you mean " + printable(*near) + "?"
+              : "run `vfpass attach " + shellArgument(vm) + "` first";
 }
 
 // iommufd if any device uses it: that device cannot reach the others' BARs.
@@ -175,7 +184,7 @@ std::vector<LeasedDevice> guestDevicesOf(const std::string& vm,
   }
   if (devices.empty()) {
     throw Error("VM " + printable(vm) + " has no leased devices; " + domainsOf(report.leases),
-                "run `vfpass attach` first", ExitCode::badInput);
+                remedyWithoutDevices(vm, report.leases), ExitCode::badInput);
   }
   return devices;
 }

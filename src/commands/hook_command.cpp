@@ -145,7 +145,7 @@ void requireNoLeases(Session& session) {
   }
   if (!names.empty()) {
     throw Error("without the hook, these VMs could start with unconfigured VFs: " +
-                    join({names.begin(), names.end()}, ", "),
+                    joinFirst({names.begin(), names.end()}),
                 "run `vfpass detach` for each of them first, or use --force", ExitCode::refused);
   }
 }

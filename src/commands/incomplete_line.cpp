@@ -174,6 +174,11 @@ std::string IncompleteLine::valueType() const {
                                                          : nameOfType(*positionals[positionals_]);
 }
 
+bool IncompleteLine::isBelow(const std::string& command) const {
+  const CLI::App* parent = command_ == nullptr ? nullptr : command_->get_parent();
+  return parent != nullptr && parent->get_name() == command;
+}
+
 std::string IncompleteLine::given(const std::string& option, const std::string& fallback) const {
   const auto found = given_.find(option);
   return found == given_.end() ? fallback : found->second;

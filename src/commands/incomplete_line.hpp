@@ -31,6 +31,8 @@ class IncompleteLine {
   [[nodiscard]] const std::string& before() const { return before_; }
   /// Whether a value that begins with `-` would be read as a value here: after `--` or `--pf=`.
   [[nodiscard]] bool takesDash() const { return onlyPositionals_ || !before_.empty(); }
+  /// Whether the line's command is one of this command: `quarantine` of `quarantine release`.
+  [[nodiscard]] bool isBelow(const std::string& command) const;
   /// The value that the complete words give to an option such as `--sysroot`; `fallback` if none.
   [[nodiscard]] std::string given(const std::string& option, const std::string& fallback) const;
 

@@ -131,9 +131,7 @@ std::string usersOf(const AttachInput& input, const PhysicalFunction& pf) {
       names.insert(printable(domain.name));
     }
   }
-  return names.empty()
-             ? ""
-             : "; used by " + join(std::vector<std::string>(names.begin(), names.end()), ", ");
+  return names.empty() ? "" : "; used by " + joinFirst({names.begin(), names.end()});
 }
 
 // A mapping that names a VF by index reserves it, even before it is attached.

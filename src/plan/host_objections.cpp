@@ -69,15 +69,6 @@ std::vector<std::string> vfUsers(const HostInput& input) {
   return users;
 }
 
-// The users in one line: the first few by name, the others by their number.
-std::string nameUsers(const std::vector<std::string>& users) {
-  if (users.size() <= namedUsers) {
-    return join(users, ", ");
-  }
-  const std::vector<std::string> first(users.begin(), users.begin() + namedUsers);
-  return join(first, ", ") + ", and " + std::to_string(users.size() - namedUsers) + " more";
-}
-
 void checkSerial(const HostInput& input, std::vector<Objection>& objections) {
   const auto& [pf, policy] = std::tie(input.pf, input.policy);
   if (policy.serial && *policy.serial != pf.serial) {
@@ -223,7 +214,7 @@ std::string remedyFor(const HostInput& input) {
 Objection inUse(const HostInput& input, const std::string& change,
                 const std::vector<std::string>& users) {
   return {"PF " + toString(input.pf.address) + ": " + change +
-              " would disrupt VFs that are in use: " + nameUsers(users),
+              " would disrupt VFs that are in use: " + joinFirst(users, namedUsers),
           remedyFor(input) + "; then run `vfpass host apply` again"};
 }
 
@@ -248,7 +239,7 @@ std::string nameDefinedUsers(const PhysicalFunction& pf, const std::vector<Devic
       }
     }
   }
-  return nameUsers(phrases);
+  return joinFirst(phrases, namedUsers);
 }
 
 std::string describeUnknown(const std::vector<std::string>& unknown) {

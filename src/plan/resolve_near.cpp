@@ -97,7 +97,7 @@ std::string listPfs(const NearInput& input, const std::vector<std::size_t>& pfs)
   for (const std::size_t pf : pfs) {
     names.push_back(nameOf(input.inventory, input.topology.functions[pf].address));
   }
-  return join(names, ", ");
+  return joinFirst(names);
 }
 
 // Why no PF is near enough; empty if one is.

@@ -31,7 +31,7 @@ std::string listPfs(const Inventory& inventory) {
     names.push_back(describe(pf));
   }
   return names.empty() ? "this host has no SR-IOV capable NIC with a driver"
-                       : "this host has " + join(names, ", ");
+                       : "this host has " + joinFirst(names);
 }
 
 std::optional<std::string> suggestion(const PfSelector& selector, const Inventory& inventory) {
@@ -69,7 +69,7 @@ Objection severalPfs(const PfSelector& selector,
   std::ranges::transform(matching, std::back_inserter(names),
                          [](const PhysicalFunction* pf) { return describe(*pf); });
   return {
-      place + ": " + printable(toString(selector)) + " matches several PFs: " + join(names, ", "),
+      place + ": " + printable(toString(selector)) + " matches several PFs: " + joinFirst(names),
       selector.function ? "name the PF by `pci:`" : "specify `function:` as well",
       ExitCode::badInput};
 }

@@ -314,7 +314,7 @@ std::string nameOf(const Topology& topology, const FreeVfs& free) {
   for (const auto& [pf, count] : free) {
     pfs.push_back(toString(topology.functions[pf].address));
   }
-  return join(pfs, ", ");
+  return joinFirst(pfs);
 }
 
 // Lower is better: the longest paths first, then PFs that cannot be used, then kinds other than

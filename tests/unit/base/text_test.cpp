@@ -26,6 +26,13 @@ TEST(ClosestSpelling, SuggestsOnlySimilarWords) {
   EXPECT_FALSE(closestSpelling("link-sta", words, 1));
 }
 
+TEST(JoinFirst, CountsWhatItDoesNotName) {
+  EXPECT_EQ(joinFirst({}), "");
+  EXPECT_EQ(joinFirst({"a", "b", "c", "d", "e"}), "a, b, c, d, e");
+  EXPECT_EQ(joinFirst({"a", "b", "c", "d", "e", "f"}), "a, b, c, d, e, and 1 more");
+  EXPECT_EQ(joinFirst({"a", "b", "c"}, 1), "a, and 2 more");
+}
+
 TEST(Printable, EscapesControlCharactersAndInvalidUtf8) {
   EXPECT_EQ(printable("vm-\xc3\xa9"), "vm-\xc3\xa9");
   EXPECT_EQ(printable("a\nb\x1b[2J"), "a\\x0ab\\x1b[2J");

@@ -15,6 +15,7 @@ class FunctionDriftTest : public testing::Test {
  protected:
   FunctionDriftTest() {
     lease.part = LeasedFunction{};
+    lease.domainName = "train0";
     lease.entry = "gpu0";
     lease.pf = lease.device = *parsePciAddress("0000:3a:00.0");
     lease.pfPath = "pci0000:39/0000:3a:00.0";
@@ -41,14 +42,19 @@ TEST_F(FunctionDriftTest, ReportsNothingForRunningFunctionBoundToVfio) {
 TEST_F(FunctionDriftTest, ReportsMissingOrMovedFunctionInAnyState) {
   lease.state = LeaseState::reserved;
   inventory.functions[0].path = "elsewhere";
-  EXPECT_THAT(drift(), ElementsAre("kernel: PCI function 0000:3a:00.0 is now at elsewhere"));
+  EXPECT_THAT(drift(), ElementsAre(AllOf(
+                           HasSubstr("kernel: PCI function 0000:3a:00.0 is now at elsewhere; "),
+                           HasSubstr("`vfpass detach train0`"))));
   inventory.functions.clear();
-  EXPECT_THAT(drift(), ElementsAre("kernel: PCI function 0000:3a:00.0 does not exist"));
+  EXPECT_THAT(drift(),
+              ElementsAre(AllOf(HasSubstr("kernel: PCI function 0000:3a:00.0 does not exist; "),
+                                HasSubstr("`vfpass attach train0`"))));
 }
 
 TEST_F(FunctionDriftTest, ChecksDriverOnlyWhileTheGuestRuns) {
   inventory.functions[0].driver = "nvidia";
-  EXPECT_THAT(drift(), ElementsAre("kernel: PCI function 0000:3a:00.0 is not bound to vfio-pci"));
+  EXPECT_THAT(drift(), ElementsAre(HasSubstr("kernel: PCI function 0000:3a:00.0 is not bound to vfio-pci; shut "
+                                    "train0 down, then start it again"))));
   lease.bootId = "the previous boot";
   EXPECT_THAT(drift(), IsEmpty())
       << "after a reboot it is bound to the host's driver until prepare";

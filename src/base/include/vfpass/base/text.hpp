@@ -23,6 +23,9 @@ bool parseHexBytes(std::string_view text, char separator, std::span<std::uint8_t
 std::string_view trim(std::string_view text);
 std::vector<std::string> splitLines(std::string_view text);
 std::string join(const std::vector<std::string>& parts, std::string_view separator);
+/// The first `most` of them in one line, then how many there are besides: `a, b, and 12 more`. For
+/// messages that name PFs, VFs or VMs: a host may have hundreds.
+std::string joinFirst(const std::vector<std::string>& parts, std::size_t most = 5);
 std::string toLower(std::string_view text);
 
 /// The candidate most similar to `word`; nullopt if all differ from it in more than a third of its
