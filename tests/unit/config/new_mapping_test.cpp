@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "support.hpp"
 #include "vfpass/error.hpp"
@@ -121,6 +122,25 @@ TEST(WriteNewMapping, RefusesADirectoryThatOthersCanWriteTo) {
   ::chmod((folder.path() / "vms").c_str(), 0777);
   EXPECT_THAT(refusal(folder.path(), proposed("train0")), HasSubstr("chmod o-w"));
   EXPECT_EQ(filesIn(folder.path() / "vms"), 1);
+}
+
+// root could write there all the same.
+TEST(WriteNewMapping, WithoutRightsIsOneErrorWithRemedy) {
+  const TemporaryFolder folder;
+  ::chmod(folder.path().c_str(), 0555);
+  const bool root = ::geteuid() == 0;
+  ASSERT_TRUE(!root || ::seteuid(65534) == 0);
+  std::string found;
+  try {
+    writeNewMapping(folder.path(), proposed("train0"));
+  } catch (const Error& error) {
+    found = std::string(error.what()) + "; " + error.remedy();
+  }
+  ASSERT_TRUE(!root || ::seteuid(0) == 0);
+  ::chmod(folder.path().c_str(), 0755);
+  EXPECT_EQ(found, "cannot create directory " + (folder.path() / "vms").string() +
+                       ": Permission denied (EACCES); run as root, or as the owner of the "
+                       "directory above it");
 }
 
 std::string hostRefusal(const fs::path& directory, const std::string& text) {
