@@ -53,7 +53,7 @@ constexpr int noFile = 3;
 
 // NCCL's order: the setting, then nvidia-topologyd's file. The first line of nccl.conf takes
 // effect: ncclLoadParam() does not overwrite the environment.
-constexpr const char* script = R"sh(
+constexpr const char* topologyFileScript = R"sh(
 named=
 if [ -r "$1" ]; then named=$(sed -n 's/^NCCL_TOPO_FILE=//p' "$1" | head -n 1); fi
 for file in "$named" "$2"; do
@@ -143,7 +143,8 @@ Finding withConfinement(Finding finding, const std::string& context) {
 Finding checkNcclTopology(agent::Agent& agent, const std::string& confFile,
                           const std::string& daemonFile) {
   const std::string expected = "a topology file for NCCL, since the guest's switches are virtual";
-  const agent::ExecResult result = runShell(agent, script, {"sh", confFile, daemonFile});
+  const agent::ExecResult result =
+      runShell(agent, topologyFileScript, {"sh", confFile, daemonFile});
   if (result.exitCode == 0) {
     return {"nccl-topology", "", Outcome::passed, expected, agent::firstLine(result.out), ""};
   }
