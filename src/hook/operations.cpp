@@ -176,7 +176,7 @@ bool hasDevice(const std::string& xml, const Lease& lease) {
 std::vector<Lease> givenToGuest(const Uuid& domain, const std::string& xml,
                                 const state::Database& database) {
   std::vector<Lease> leases = database.leasesOf(domain);
-  const auto open = database.openOperations();
+  const auto open = database.openOperationsOf(domain);
   std::erase_if(leases, [&](const Lease& lease) {
     return apply::isHosts(lease, open) && !hasDevice(xml, lease);
   });

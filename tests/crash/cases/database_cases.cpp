@@ -2,10 +2,12 @@
 #include <sqlite3.h>
 
 #include <cerrno>
+#include <chrono>
 #include <fstream>
 
 #include "cases/case.hpp"
 #include "scenarios/sample_host.hpp"
+#include "vfpass/state/database.hpp"
 #include "vfpass/state/verification_records.hpp"
 #include "world/fingerprint.hpp"
 
@@ -91,6 +93,13 @@ bool isQuarantined(const World& world) {
   return rowOf(world, "SELECT COUNT(*) FROM quarantine") == "1";
 }
 
+void quarantineADevice(const World& world) {
+  state::Database(world.files.root() / "var/lib/vfpass", state::Database::Open::createIfMissing,
+                  std::chrono::seconds(2))
+      .quarantine(
+          {*parsePciAddress("0000:99:00.1"), "its reset failed: a reason", "2026-11-28T12:00:00Z"});
+}
+
 constexpr const char* tables[] = {"leases",    "generation",   "operations",  "steps",
                                   "soft_roce", "ended_leases", "device_uses", "quarantine"};
 
@@ -103,9 +112,7 @@ void damagedTable(Case& test) {
   test.expectSuccess(test.run({"attach", "vm1"}));
   test.expectSuccess(test.run({"attach", "vm2"}));
   test.expectSuccess(test.run({"detach", "vm2"}));
-  execute(test.world,
-          "INSERT INTO quarantine VALUES ('0000:99:00.1', 'its reset failed: a reason', "
-          "'2026-11-28T12:00:00Z')");
+  quarantineADevice(test.world);
   overwriteTable(test.world, table);
   const Result found = test.run({"recover"});
   test.expectSuccess(found);
