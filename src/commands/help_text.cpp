@@ -173,6 +173,7 @@ std::string conditionOf(const char* words, const std::set<CLI::Option*>& options
   std::vector<std::string> names;
   std::ranges::transform(options, std::back_inserter(names),
                          [](const CLI::Option* option) { return option->get_name(); });
+  std::ranges::sort(names);  // the set is in the order of addresses
   return names.empty() ? "" : std::string("; ") + words + " " + join(names, ", ");
 }
 
@@ -193,6 +194,9 @@ std::string HelpFormat::make_option_desc(const CLI::Option* option) const {
   std::string text = CLI::Formatter::make_option_desc(option);
   for (const std::string& condition : {conditionOf("needs", option->get_needs()),
                                        conditionOf("not with", option->get_excludes())}) {
+    if (condition.empty()) {
+      continue;
+    }
     const std::size_t line = text.size() - (text.rfind('\n') + 1);
     const bool fits = line + condition.size() <= width;
     text += fits ? condition : ";\n" + condition.substr(2);
