@@ -1,6 +1,8 @@
 #include "vfpass/domain/read_hand_made.hpp"
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 #include <pugixml.hpp>
 
 #include "document.hpp"
@@ -138,17 +140,18 @@ constexpr std::array toolProducts{
     ToolProduct{"CloudStack KVM Hypervisor", "CloudStack"}, ToolProduct{"oVirt Node", "oVirt"},
     ToolProduct{"RHEV Hypervisor", "oVirt"}};
 
-ManagingTool toolOfNamespaces(pugi::xml_node element) {
+// Adds each program once, with its first namespace.
+void addToolsOfNamespaces(pugi::xml_node element, std::vector<ManagingTool>& tools) {
   for (const auto attribute : element.attributes()) {
     const std::string_view name = attribute.name();
     const std::string_view value = attribute.value();
     for (const ToolNamespace& each : toolNamespaces) {
-      if ((name == "xmlns" || name.starts_with("xmlns:")) && value.starts_with(each.begin)) {
-        return {each.tool, "its metadata has the namespace " + std::string(value)};
+      if ((name == "xmlns" || name.starts_with("xmlns:")) && value.starts_with(each.begin) &&
+          std::ranges::find(tools, each.tool, &ManagingTool::name) == tools.end()) {
+        tools.push_back({each.tool, "its metadata has the namespace " + std::string(value)});
       }
     }
   }
-  return {};
 }
 
 ManagingTool toolOfProduct(pugi::xml_node domain) {
@@ -167,17 +170,21 @@ ManagingTool toolOfProduct(pugi::xml_node domain) {
 ManagingTool managingTool(std::string_view xml) {
   const Document document(xml);
   const auto metadata = document.domain().child("metadata");
-  for (const auto element : {document.domain(), metadata}) {
-    if (const auto tool = toolOfNamespaces(element); !tool.name.empty()) {
-      return tool;
-    }
-  }
+  std::vector<ManagingTool> tools;
+  addToolsOfNamespaces(document.domain(), tools);
+  addToolsOfNamespaces(metadata, tools);
   for (const auto element : metadata.children()) {
-    if (const auto tool = toolOfNamespaces(element); !tool.name.empty()) {
-      return tool;
-    }
+    addToolsOfNamespaces(element, tools);
   }
-  return toolOfProduct(document.domain());
+  if (tools.empty()) {
+    return toolOfProduct(document.domain());
+  }
+  ManagingTool all = tools.front();
+  for (auto tool = std::next(tools.begin()); tool != tools.end(); ++tool) {
+    all.name += " and " + tool->name;
+    all.evidence += ", and " + tool->evidence;
+  }
+  return all;
 }
 
 }  // namespace vfpass::domain

@@ -188,6 +188,17 @@ TEST(ManagingTool, IsKnownByNamespaceOfMetadata) {
   EXPECT_EQ(toolOf("<x about='http://openstack.org/xmlns/libvirt/nova/1.1'/>").name, "");
 }
 
+TEST(ManagingTool, SeveralAreNamed) {
+  const auto tools = managingTool(handMadeDomain("",
+                                                 "<metadata><x xmlns='http://ovirt.org/vm/1.0'/><y "
+                                                 "xmlns='http://ovirt.org/vm/tune/1.0'/>"
+                                                 "<z xmlns='http://kubevirt.io'/></metadata>"));
+  EXPECT_EQ(tools.name, "oVirt and KubeVirt");
+  EXPECT_EQ(tools.evidence,
+            "its metadata has the namespace http://ovirt.org/vm/1.0, and its metadata has the "
+            "namespace http://kubevirt.io");
+}
+
 TEST(ManagingTool, IsKnownByProduct) {
   const auto toolOf = [](const std::string& product) {
     return managingTool(handMadeDomain("", "<sysinfo type='smbios'><system><entry name='product'>" +

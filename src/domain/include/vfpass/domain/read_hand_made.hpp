@@ -19,9 +19,9 @@ struct ManagingTool {
   std::string evidence;  ///< `metadata of http://openstack.org/xmlns/libvirt/nova/1.1`
 };
 
-/// The program that manages this domain: its metadata has the program's namespace, or the SMBIOS
-/// tables name the program. Empty names if there is none. Throws Error (ExitCode::badInput) if the
-/// text is not a domain.
+/// The program that manages this domain, or several in one name (`OpenStack and KubeVirt`): its
+/// metadata has the program's namespace, or the SMBIOS tables name the program. Empty names if
+/// there is none. Throws Error (ExitCode::badInput) if the text is not a domain.
 ManagingTool managingTool(std::string_view xml);
 
 }  // namespace vfpass::domain
