@@ -53,8 +53,9 @@ TEST_F(FunctionDriftTest, ReportsMissingOrMovedFunctionInAnyState) {
 
 TEST_F(FunctionDriftTest, ChecksDriverOnlyWhileTheGuestRuns) {
   inventory.functions[0].driver = "nvidia";
-  EXPECT_THAT(drift(), ElementsAre(HasSubstr("kernel: PCI function 0000:3a:00.0 is not bound to vfio-pci; shut "
-                                    "train0 down, then start it again")));
+  EXPECT_THAT(drift(), ElementsAre(HasSubstr(
+                           "kernel: PCI function 0000:3a:00.0 is not bound to vfio-pci; shut "
+                           "train0 down, then start it again")));
   lease.bootId = "the previous boot";
   EXPECT_THAT(drift(), IsEmpty())
       << "after a reboot it is bound to the host's driver until prepare";
