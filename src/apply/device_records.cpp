@@ -1,12 +1,8 @@
 #include "device_records.hpp"
 
 #include <algorithm>
-#include <chrono>
-#include <ctime>
-#include <iomanip>
 #include <map>
 #include <set>
-#include <sstream>
 
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/domain_xml.hpp"
@@ -14,15 +10,6 @@
 
 namespace vfpass::apply {
 namespace {
-
-std::string timeNow() {
-  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  std::tm parts{};
-  ::gmtime_r(&now, &parts);
-  std::ostringstream text;
-  text << std::put_time(&parts, "%Y-%m-%dT%H:%M:%SZ");
-  return text.str();
-}
 
 std::string messageOf(const std::exception_ptr& failure) {
   try {
@@ -55,7 +42,7 @@ std::optional<Uuid> lesseeOf(const PciAddress& device, const std::optional<Devic
 }
 
 void recordReset(const PciAddress& device, const ResetOutcome& outcome, Tools& tools) {
-  const std::string time = timeNow();
+  const std::string time = utcNow();
   std::string identity;
   auto use = tools.database.deviceUse(device);
   if (const auto lessee = lesseeOf(device, use, tools)) {
@@ -255,7 +242,7 @@ void addSettings(const DropLease& drop, PfReader& pfs, HandOverRecord& record) {
 state::EndedLease endOf(const DropLease& drop, PfReader& pfs, Tools& tools) {
   const HandedOver& device = *drop.handedOver;
   HandOverRecord record;
-  record.time = timeNow();
+  record.time = utcNow();
   record.domain = drop.domain;
   record.domainName = device.domainName;
   record.entry = drop.entry;

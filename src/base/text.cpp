@@ -1,8 +1,11 @@
 #include "vfpass/base/text.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <chrono>
 #include <cstring>
+#include <ctime>
 #include <iterator>
 #include <numeric>
 
@@ -227,6 +230,14 @@ std::string printableLine(std::string_view text) {
   std::string line = printableLines(text);
   std::replace(line.begin(), line.end(), '\n', ' ');
   return line;
+}
+
+std::string utcNow() {
+  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  std::tm parts{};
+  ::gmtime_r(&now, &parts);
+  std::array<char, 32> text{};
+  return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts)};
 }
 
 std::string errnoText(int error) {

@@ -11,7 +11,6 @@
 #include "vfpass/base/stop_signals.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/report/result_report.hpp"
-#include "worst_code.hpp"
 
 namespace vfpass::commands {
 namespace {
@@ -235,5 +234,15 @@ VmList leasedVms(const std::vector<Lease>& leases) {
 }
 
 ExitCode runForAll(Session& session, const AllRun& run) { return AllVms(session, run).runAll(); }
+
+ExitCode worstOf(const std::vector<ExitCode>& codes) {
+  for (const ExitCode code : {ExitCode::badInput, ExitCode::refused, ExitCode::failed,
+                              ExitCode::unproven, ExitCode::unverified, ExitCode::pending}) {
+    if (std::ranges::find(codes, code) != codes.end()) {
+      return code;
+    }
+  }
+  return ExitCode::done;
+}
 
 }  // namespace vfpass::commands

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "commands.hpp"
+#include "vfpass/error.hpp"
 #include "vfpass/lease.hpp"
 
 namespace vfpass::commands {
@@ -61,5 +62,10 @@ struct AllRun {
 /// the command ends for that VM alone: throws Cancelled after the results. Returns the worst exit
 /// code.
 ExitCode runForAll(Session& session, const AllRun& run);
+
+/// The exit code of a command of several parts, of those of its parts: the first of these that one
+/// of them has (docs/commands.md): 2, 5, 1, 4, 6, 3, otherwise 0. What the administrator has to
+/// decide comes before what another try may resolve.
+ExitCode worstOf(const std::vector<ExitCode>& codes);
 
 }  // namespace vfpass::commands

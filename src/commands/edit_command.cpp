@@ -13,7 +13,6 @@
 #include "subject.hpp"
 #include "vfpass/base/bounded_read.hpp"
 #include "vfpass/base/default_deadlines.hpp"
-#include "vfpass/base/ownership.hpp"
 #include "vfpass/base/scope_guard.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/stop_signals.hpp"

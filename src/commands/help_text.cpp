@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "option_type.hpp"
 #include "usage_error.hpp"
 #include "vfpass/base/text.hpp"
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "all_vms.hpp"
 #include "host_policy_input.hpp"
 #include "interrupted_work.hpp"
 #include "saved_plan.hpp"
@@ -10,7 +11,6 @@
 #include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/state/locks.hpp"
-#include "worst_code.hpp"
 
 namespace vfpass::commands {
 namespace {

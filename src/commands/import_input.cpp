@@ -5,7 +5,7 @@
 
 #include "host_topology.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/doctor/boot_policies.hpp"
+#include "vfpass/doctor/doctor.hpp"
 #include "vfpass/domain/read_hand_made.hpp"
 #include "vfpass/inventory/read_inventory.hpp"
 

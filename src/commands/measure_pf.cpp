@@ -204,7 +204,7 @@ Baseline measureLocked(Session& session, const BaselineRequest& request, const P
                                                lookForUsers();
                                              });
   lookForUsers();
-  baseline.time = reportTime();
+  baseline.time = utcNow();
   return baseline;
 }
 

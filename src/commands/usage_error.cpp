@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <regex>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "option_type.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::commands {
@@ -209,6 +209,11 @@ Error unknownWord(const CLI::App& app, const CLI::App& command,
                   lookAtHelp(command));
 }
 
+struct TypeForm {
+  std::regex form;
+  const char* readable;
+};
+
 }  // namespace
 
 std::string commandPath(const CLI::App& command) {
@@ -253,6 +258,23 @@ Error usageError(const CLI::App& app, const std::vector<std::string_view>& words
   }
   return badUsage("`" + commandPath(command) + "`: " + printable(error.what()),
                   lookAtHelp(command));
+}
+
+// Also `UINT:SIZE [b, kb(=1024b), ...]` and `NUMBER:POSITIVE`.
+std::string readableType(const std::string& type) {
+  static const std::array forms{
+      TypeForm{std::regex(R"([A-Z]+:\{(.*)\})"), "$1"},
+      TypeForm{std::regex(R"(([A-Z]+):[A-Z]+ in \[(\S+) - (\S+)\])"), "$1 ($2-$3)"},
+      TypeForm{std::regex(R"([A-Z]+:(SIZE).*)"), "$1"},
+      TypeForm{std::regex(R"(([A-Z]+):[A-Z]+)"), "$1"}};
+  for (const TypeForm& each : forms) {
+    if (std::regex_match(type, each.form)) {
+      std::string readable = std::regex_replace(type, each.form, each.readable);
+      std::ranges::replace(readable, ',', '|');
+      return readable;
+    }
+  }
+  return type;
 }
 
 }  // namespace vfpass::commands

@@ -24,4 +24,8 @@ Error usageError(const CLI::App& app, const std::vector<std::string_view>& words
 /// The same for the words after `help` that name no command.
 Error unknownCommand(const CLI::App& above, const std::string& word);
 
+/// The type of an option's value as a user reads it: `NUMBER (0-256)`, `matrix|tree`. CLI11 appends
+/// the accepted values in its own notation: `NUMBER:UINT in [0 - 256]`, `FORMAT:{matrix,tree}`.
+std::string readableType(const std::string& type);
+
 }  // namespace vfpass::commands

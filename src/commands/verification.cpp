@@ -1,8 +1,6 @@
 #include "verification.hpp"
 
 #include <algorithm>
-#include <ctime>
-#include <iomanip>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <thread>
@@ -247,15 +245,6 @@ agent::Agent::Checkpoint checkpointOf(Session& session) {
   };
 }
 
-std::string reportTime() {
-  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  std::tm parts{};
-  ::gmtime_r(&now, &parts);
-  std::ostringstream text;
-  text << std::put_time(&parts, "%Y-%m-%dT%H:%M:%SZ");
-  return text.str();
-}
-
 void keepReport(Session& session, const VerifyReport& report) {
   std::ostringstream text;
   report::writeVerify(text, report, {.json = true});
@@ -292,7 +281,7 @@ VerifyReport verifyVm(Session& session, const DomainDescription& domain,
   explain(session, domain.uuid, report);
   report.domain = domain.uuid;
   report.domainName = domain.name;
-  report.time = reportTime();
+  report.time = utcNow();
   report::boundTexts(report);
   keepIfStandard(session, domain, request, report, begin);
   session.operations().end(endingOf(report));

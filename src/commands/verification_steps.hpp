@@ -40,9 +40,6 @@ VerifyReport verifyWithPeer(Session& session, const DomainDescription& domain,
 /// Adds the report to those kept for its VM.
 void keepReport(Session& session, const VerifyReport& report);
 
-/// The time now as in a report: ISO 8601, UTC.
-std::string reportTime();
-
 /// The mapping's `verify:` block; defaults without a mapping.
 VerifyPolicy verifyPolicyOf(Session& session, const DomainDescription& domain);
 

@@ -208,7 +208,7 @@ void reportUnverified(Session& session, const DomainDescription& domain, const s
   VerifyReport report;
   report.domain = domain.uuid;
   report.domainName = domain.name;
-  report.time = reportTime();
+  report.time = utcNow();
   report.findings.push_back(seenByHost(
       {"on-start", "", Outcome::notObservable, "a verification after the start", reason, remedy}));
   report::boundTexts(report);

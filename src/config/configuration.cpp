@@ -11,7 +11,6 @@
 #include "readers.hpp"
 #include "vfpass/base/bounded_read.hpp"
 #include "vfpass/base/file_descriptor.hpp"
-#include "vfpass/base/ownership.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::config {

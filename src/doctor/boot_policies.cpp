@@ -1,4 +1,4 @@
-#include "vfpass/doctor/boot_policies.hpp"
+#include "vfpass/doctor/doctor.hpp"
 
 #include <fnmatch.h>
 

@@ -7,9 +7,9 @@
 #include <optional>
 
 #include "device_xml.hpp"
+#include "document.hpp"
 #include "domain_edits.hpp"
 #include "metadata.hpp"
-#include "pci_elements.hpp"
 #include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/domain/host_elements.hpp"
 #include "xml_source.hpp"

@@ -3,8 +3,8 @@
 #include <pugixml.hpp>
 #include <sstream>
 
+#include "document.hpp"
 #include "our_elements.hpp"
-#include "pci_elements.hpp"
 #include "vfpass/domain/domain_xml.hpp"
 #include "xml_source.hpp"
 

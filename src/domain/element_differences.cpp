@@ -9,7 +9,6 @@
 #include "device_xml.hpp"
 #include "document.hpp"
 #include "our_elements.hpp"
-#include "pci_elements.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/lease.hpp"

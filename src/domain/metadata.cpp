@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <array>
 
+#include "document.hpp"
 #include "our_elements.hpp"
-#include "pci_elements.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/model/lease_fields.hpp"

@@ -5,7 +5,7 @@
 #include <set>
 #include <string>
 
-#include "pci_elements.hpp"
+#include "document.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/domain_xml.hpp"
 

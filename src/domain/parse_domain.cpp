@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <pugixml.hpp>
 
+#include "document.hpp"
 #include "metadata.hpp"
 #include "our_elements.hpp"
-#include "pci_elements.hpp"
 #include "qemu_arguments.hpp"
 #include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/domain_facts.hpp"

@@ -3,8 +3,8 @@
 #include <map>
 #include <set>
 
+#include "document.hpp"
 #include "our_elements.hpp"
-#include "pci_elements.hpp"
 #include "qemu_arguments.hpp"
 #include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/domain/read_domain_facts.hpp"

@@ -12,7 +12,6 @@
 #include "document.hpp"
 #include "domain_edits.hpp"
 #include "our_elements.hpp"
-#include "pci_elements.hpp"
 #include "qemu_arguments.hpp"
 #include "vfpass/base/node_set.hpp"
 #include "vfpass/base/text.hpp"

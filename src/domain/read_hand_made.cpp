@@ -7,7 +7,6 @@
 
 #include "document.hpp"
 #include "our_elements.hpp"
-#include "pci_elements.hpp"
 #include "qemu_arguments.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain_facts.hpp"

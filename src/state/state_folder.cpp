@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "vfpass/base/bounded_read.hpp"
 #include "vfpass/base/file_descriptor.hpp"
-#include "vfpass/base/ownership.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"

@@ -41,7 +41,7 @@ inline std::filesystem::path replacementOf(const Location& location) {
 /// directory that requireTrustedFolder() refuses. Returns its path without symbolic links.
 std::filesystem::path makePrivateFolder(const std::filesystem::path& folder);
 
-/// Throws Error (badInput) unless distrustOf() (vfpass/base/ownership.hpp) trusts it: files in
+/// Throws Error (badInput) unless distrustOf() (vfpass/base/bounded_read.hpp) trusts it: files in
 /// these directories decide which devices root assigns to guests.
 void requireTrusted(const std::filesystem::path& path, const struct stat& status);
 

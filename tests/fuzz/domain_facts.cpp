@@ -1,6 +1,6 @@
 // The readers of libvirt's XML that plans and settings depend on.
 // covers: src/domain/read_domain_facts.cpp src/domain/parse_domain.cpp
-// src/domain/pci_elements.cpp src/domain/read_hand_made.cpp src/domain/qemu_arguments.cpp
+// src/domain/document.cpp src/domain/read_hand_made.cpp src/domain/qemu_arguments.cpp
 #include <algorithm>
 
 #include "fuzz/target.hpp"

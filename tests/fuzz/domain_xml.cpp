@@ -2,7 +2,7 @@
 // it.
 // covers: src/domain/parse_domain.cpp src/domain/document.cpp src/domain/xml_source.cpp
 // src/domain/our_elements.cpp src/domain/metadata.cpp src/domain/metadata_version_1.cpp
-// src/domain/pci_elements.cpp src/domain/element_differences.cpp src/domain/add_remove_elements.cpp
+// src/domain/element_differences.cpp src/domain/add_remove_elements.cpp
 // src/domain/domain_edits.cpp src/domain/adopted_elements.cpp
 #include "vfpass/domain/domain_xml.hpp"
 #include "fake/seal_key.hpp"

@@ -9,7 +9,6 @@
 #include <tuple>
 
 #include "rdma/ip_address.hpp"
-#include "rdma/partition_choice.hpp"
 #include "rdma/queue_pair_connection.hpp"
 #include "rdma/rdma_core.hpp"
 #include "rdma/registration.hpp"

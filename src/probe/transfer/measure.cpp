@@ -8,7 +8,6 @@
 #include "transfer/side.hpp"
 #include "transfer/statistics.hpp"
 #include "transfer/tick_clock.hpp"
-#include "transfer/transfer_session.hpp"
 #include "transfer/transfers.hpp"
 #include "vfpass/error.hpp"
 

@@ -3,7 +3,6 @@
 
 #include "transfer/rdma_cm_session.hpp"
 #include "transfer/side.hpp"
-#include "transfer/transfer_session.hpp"
 #include "transfer/transfers.hpp"
 #include "vfpass/error.hpp"
 

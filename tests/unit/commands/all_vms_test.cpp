@@ -10,7 +10,6 @@
 #include <stdexcept>
 
 #include "fake/temporary_folder.hpp"
-#include "worst_code.hpp"
 
 namespace vfpass::commands {
 namespace {

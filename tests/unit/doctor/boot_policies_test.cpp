@@ -1,4 +1,4 @@
-#include "vfpass/doctor/boot_policies.hpp"
+#include "vfpass/doctor/doctor.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -4,7 +4,6 @@
 
 #include "fake_verbs.hpp"
 #include "rdma/endpoint.hpp"
-#include "rdma/partition_choice.hpp"
 #include "rdma/queue_pair_connection.hpp"
 #include "vfpass/error.hpp"
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/stat.h>
+
 #include <cstddef>
 #include <filesystem>
 #include <limits>
@@ -65,5 +67,16 @@ class JsonRefused : public std::runtime_error {
 /// Parses JSON that another program wrote, or that may be damaged. Throws JsonRefused for a text
 /// that exceeds the limits, has an object with a duplicate member, or is not JSON.
 nlohmann::json parseBoundedJson(std::string_view text, const JsonLimits& limits);
+
+/// The reason why a file or directory is not trusted, and a command that resolves it.
+struct Distrust {
+  std::string reason;
+  std::string remedy;
+};
+
+/// Applies one rule to all files that determine the actions of root (configuration, state, locks):
+/// owned by root or the effective user, and writable neither by others nor by a group other than
+/// root's. nullopt: trusted. `path` is used in the remedy only.
+std::optional<Distrust> distrustOf(const struct stat& status, const std::string& path);
 
 }  // namespace vfpass

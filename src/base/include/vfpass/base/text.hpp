@@ -46,6 +46,9 @@ std::string printableLines(std::string_view text);
 /// Like printableLines(), on one line for logs: newlines become spaces.
 std::string printableLine(std::string_view text);
 
+/// The present time, UTC, ISO 8601: `2026-01-31T12:00:00Z`.
+std::string utcNow();
+
 /// The system's message for an errno value, with the symbolic name: `Device or resource busy
 /// (EBUSY)`.
 std::string errnoText(int error);

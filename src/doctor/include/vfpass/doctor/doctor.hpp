@@ -12,6 +12,7 @@
 #include "vfpass/finding.hpp"
 #include "vfpass/hand_over.hpp"
 #include "vfpass/host/root.hpp"
+#include "vfpass/imported_mapping.hpp"
 #include "vfpass/mapping.hpp"
 #include "vfpass/peer_mapping.hpp"
 #include "vfpass/topology.hpp"
@@ -142,5 +143,10 @@ inline constexpr const char* daemonMarkFile = "hook-reloaded";
 /// keys in the files of netplan and NetworkManager, iSCSI secrets on the kernel command line). The
 /// check of boot scripts reads whole files and keeps only its finding (View::derived).
 std::string knownSettings(std::string_view path, std::string_view content);
+
+/// What the files of netplan, NetworkManager and systemd, and the scripts that run at boot, set on
+/// PFs and their VFs, in this order. Each has the remedy of doctor's check of that file. A captured
+/// tree has only what doctor keeps of these files (knownSettings()).
+std::vector<BootPolicy> bootPolicies(const host::Root& root, const Topology& topology);
 
 }  // namespace vfpass::doctor
