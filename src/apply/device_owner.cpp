@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "end_operation.hpp"
+#include "recover_operation.hpp"
 #include "vfpass/base/driver_name.hpp"
 #include "vfpass/base/text.hpp"
 

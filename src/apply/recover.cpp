@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "end_operation.hpp"
 #include "perform.hpp"
+#include "recover_operation.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/state/locks.hpp"
 

@@ -7,9 +7,9 @@
 #include <set>
 
 #include "created_vfs.hpp"
-#include "end_operation.hpp"
 #include "holder_gate.hpp"
 #include "perform.hpp"
+#include "recover_operation.hpp"
 #include "vfpass/apply/device_owner.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"

@@ -6,7 +6,7 @@
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/domain/host_elements.hpp"
-#include "vfpass/plan/other_owners.hpp"
+#include "vfpass/plan/owner_objections.hpp"
 #include "vfpass/port_fault.hpp"
 
 namespace vfpass::commands {

@@ -5,7 +5,7 @@
 #include "attach_input.hpp"
 #include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/plan/other_owners.hpp"
+#include "vfpass/plan/owner_objections.hpp"
 #include "vfpass/plan/select_pf.hpp"
 
 namespace vfpass::commands {

@@ -10,7 +10,7 @@
 #include "verification.hpp"
 #include "vfpass/base/bounded_read.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/remote/observation.hpp"
+#include "vfpass/remote/observe_protocol.hpp"
 
 namespace vfpass::commands {
 namespace {

@@ -8,7 +8,7 @@
 #include "vfpass/base/text.hpp"
 #include "vfpass/host/find_holders.hpp"
 #include "vfpass/inventory/read_inventory.hpp"
-#include "vfpass/plan/other_owners.hpp"
+#include "vfpass/plan/owner_objections.hpp"
 #include "vfpass/report/command_reports.hpp"
 #include "watch.hpp"
 

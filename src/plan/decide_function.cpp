@@ -4,7 +4,7 @@
 #include "attach_decisions.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/check_device.hpp"
-#include "vfpass/plan/other_owners.hpp"
+#include "vfpass/plan/owner_objections.hpp"
 #include "vfpass/plan/plan_attach.hpp"
 #include "vfpass/plan/select_pf.hpp"
 #include "vfpass/topology/nvlink_topology.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "host_objections.hpp"
+#include "host_policy_objections.hpp"
 #include "plan_vf_creation.hpp"
 #include "vfpass/base/text.hpp"
 

@@ -5,7 +5,7 @@
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/check_device.hpp"
-#include "vfpass/plan/other_owners.hpp"
+#include "vfpass/plan/owner_objections.hpp"
 #include "vfpass/plan/select_pf.hpp"
 
 namespace vfpass::plan {

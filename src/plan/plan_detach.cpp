@@ -5,10 +5,10 @@
 #include <map>
 
 #include "device_steps.hpp"
-#include "host_objections.hpp"
+#include "host_policy_objections.hpp"
 #include "vfpass/plan/judge_holders.hpp"
 #include "vfpass/plan/lease_device.hpp"
-#include "vfpass/plan/other_owners.hpp"
+#include "vfpass/plan/owner_objections.hpp"
 
 namespace vfpass::plan {
 namespace {

@@ -11,7 +11,7 @@
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/check_device.hpp"
 #include "vfpass/plan/lease_device.hpp"
-#include "vfpass/plan/other_owners.hpp"
+#include "vfpass/plan/owner_objections.hpp"
 #include "vfpass/port_fault.hpp"
 
 namespace vfpass::plan {

@@ -1,5 +1,5 @@
 // Replies of the vfpass on another host: the first byte selects the request, the rest is the reply.
-// covers: src/guest/remote/remote_host.cpp src/guest/remote/observation.cpp -observe -answer
+// covers: src/guest/remote/remote_host.cpp src/guest/remote/observe_protocol.cpp -observe -answer
 // -errorReply -replyOrError -replyTo
 #include <nlohmann/json.hpp>
 

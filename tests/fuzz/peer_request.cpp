@@ -1,10 +1,10 @@
 // Requests that the vfpass of another host sends to `vfpass observe`.
-// covers: src/guest/remote/observation.cpp -toJson -fields -readObservation
+// covers: src/guest/remote/observe_protocol.cpp -toJson -fields -readObservation
 // -readHostSide -readTraffic
 #include <nlohmann/json.hpp>
 
 #include "fuzz/target.hpp"
-#include "vfpass/remote/observation.hpp"
+#include "vfpass/remote/observe_protocol.hpp"
 
 namespace vfpass::fuzz {
 

@@ -1,6 +1,6 @@
 # A device in use is never attached, changed, reset or unbound, whether a running guest, a container, a libvirt
 # network's pool or a domain that is being started uses it.
-# covers: src/host/holders src/plan/judge_holders.cpp src/plan/other_owners.cpp src/plan/plan_hook.cpp src/apply/holder_gate.cpp src/hook src/libvirt tests/lab/local_user.py
+# covers: src/host/holders src/plan/judge_holders.cpp src/plan/owner_objections.cpp src/plan/plan_hook.cpp src/apply/holder_gate.cpp src/hook src/libvirt tests/lab/local_user.py
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

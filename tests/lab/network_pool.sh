@@ -1,6 +1,6 @@
 # VFs in libvirt's own pools (<forward mode='hostdev'>): vfpass does not use them, names the network that claims
 # them, and reports a pool that contains a leased VF.
-# covers: src/domain/parse_domain.cpp src/plan/other_owners.cpp src/plan/choose_vf.cpp src/commands/drift.cpp
+# covers: src/domain/parse_domain.cpp src/plan/owner_objections.cpp src/plan/choose_vf.cpp src/commands/drift.cpp
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

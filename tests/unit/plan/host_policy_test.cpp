@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "fake/fake_kernel.hpp"
-#include "vfpass/plan/other_owners.hpp"
+#include "vfpass/plan/owner_objections.hpp"
 
 namespace vfpass::plan {
 namespace {

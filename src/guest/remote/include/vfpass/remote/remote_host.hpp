@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "vfpass/base/deadline.hpp"
-#include "vfpass/remote/observation.hpp"
+#include "vfpass/remote/observe_protocol.hpp"
 #include "vfpass/remote/peer_place.hpp"
 
 namespace vfpass::remote {

@@ -1,4 +1,4 @@
-#include "end_operation.hpp"
+#include "recover_operation.hpp"
 
 #include <algorithm>
 #include <map>

@@ -1,4 +1,4 @@
-#include "vfpass/remote/observation.hpp"
+#include "vfpass/remote/observe_protocol.hpp"
 
 #include <algorithm>
 

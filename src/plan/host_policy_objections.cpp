@@ -1,4 +1,4 @@
-#include "host_objections.hpp"
+#include "host_policy_objections.hpp"
 
 #include <algorithm>
 #include <string>

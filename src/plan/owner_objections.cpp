@@ -1,4 +1,4 @@
-#include "vfpass/plan/other_owners.hpp"
+#include "vfpass/plan/owner_objections.hpp"
 
 #include <algorithm>
 
