@@ -32,11 +32,34 @@ struct QuarantinedDevice {
   return !device.identity.empty() && !device.found.empty() && device.found != device.identity;
 }
 
+/// Whether a pattern that was written to a device's memory before a reset was there afterwards.
+struct MemoryCheck {
+  enum class Result { notChecked, gone, survived };
+  Result result = Result::notChecked;
+  std::string reason;  ///< why it was not checked
+
+  auto operator<=>(const MemoryCheck&) const = default;
+};
+
+/// `gone`, `survived` or `not checked: REASON`, as recorded and reported.
+[[nodiscard]] inline std::string toString(const MemoryCheck& check) {
+  switch (check.result) {
+    case MemoryCheck::Result::gone:
+      return "gone";
+    case MemoryCheck::Result::survived:
+      return "survived";
+    case MemoryCheck::Result::notChecked:
+      break;
+  }
+  return "not checked: " + check.reason;
+}
+
 /// The last reset of a leased device since its guest had it.
 struct ResetResult {
   std::string time;                  ///< UTC, ISO 8601
   std::vector<std::string> methods;  ///< the kernel's, in the order in which it tries them
   std::string failure;               ///< empty: the reset succeeded
+  std::string memory = {};           ///< toString(MemoryCheck); empty: an earlier version wrote it
 
   auto operator<=>(const ResetResult&) const = default;
 };

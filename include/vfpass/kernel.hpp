@@ -30,6 +30,7 @@ struct ResetOutcome {
   std::vector<std::string> methods;
   bool done = false;           ///< false without a failure: the function has no reset method
   std::exception_ptr failure;  ///< an Error, or null
+  MemoryCheck memory = {};     ///< of a GPU
 };
 
 /// A creation of VFs failed, and VFs or the changed probing of new VFs may be left. Any other Error

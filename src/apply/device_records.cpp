@@ -20,7 +20,7 @@ std::string messageOf(const std::exception_ptr& failure) {
 }
 
 ResetResult resultOf(const ResetOutcome& outcome, const std::string& time) {
-  ResetResult result{time, outcome.methods, ""};
+  ResetResult result{time, outcome.methods, "", toString(outcome.memory)};
   if (outcome.failure) {
     result.failure = messageOf(outcome.failure);
   } else if (!outcome.done) {
@@ -54,6 +54,8 @@ void recordReset(const PciAddress& device, const ResetOutcome& outcome, Tools& t
   if (outcome.failure) {
     tools.database.quarantine(
         {device, "its reset failed: " + messageOf(outcome.failure), time, identity});
+  } else if (outcome.memory.result == MemoryCheck::Result::survived) {
+    tools.database.quarantine({device, "its memory survived the reset", time, identity});
   }
 }
 
@@ -253,7 +255,10 @@ state::EndedLease endOf(const DropLease& drop, PfReader& pfs, Tools& tools) {
   record.identity = use ? use->identity : "";
   addSettings(drop, pfs, record);
   addErrors(use, tools, record);
-  record.unobserved.emplace_back("memory: vfpass writes no pattern to look for");
+  const std::string memory = record.reset ? record.reset->memory : "not checked: it was not reset";
+  if (memory != toString(MemoryCheck{MemoryCheck::Result::gone, ""})) {
+    record.unobserved.push_back("memory: " + memory);
+  }
   return {record, domain::sealOfRecord(state::handOverToJson(record), tools.sealKey)};
 }
 

@@ -4,6 +4,7 @@
 #include <deque>
 
 #include "drivers/driver_binding.hpp"
+#include "drivers/memory_canary.hpp"
 #include "holders/holder_kinds.hpp"
 #include "netlink/netlink_exchange.hpp"
 #include "sriov/pf_and_vfs.hpp"
@@ -312,8 +313,20 @@ std::vector<ResetOutcome> SystemKernel::resetFunctions(const std::vector<ResetFu
     implementation_->requireLive(action.function);
     functions.push_back(action.function);
   }
-  return host::resetFunctions(implementation_->root, implementation_->writer, functions,
-                              implementation_->bind());
+  const Root& root = implementation_->root;
+  GuardedMemory memory;
+  std::vector<Canary> canaries;
+  for (const PciAddress& function : functions) {
+    canaries.push_back(plantCanary(root, implementation_->writer, memory, function));
+  }
+  auto outcomes =
+      host::resetFunctions(root, implementation_->writer, functions, implementation_->bind());
+  for (std::size_t at = 0; at < outcomes.size(); ++at) {
+    outcomes[at].memory = outcomes[at].done
+                              ? findCanary(root, implementation_->writer, memory, canaries[at])
+                              : MemoryCheck{MemoryCheck::Result::notChecked, "it was not reset"};
+  }
+  return outcomes;
 }
 
 std::optional<ErrorCounts> SystemKernel::errorCounts(const PciAddress& function) {

@@ -53,7 +53,8 @@ Json resetJson(const HandOverRecord& record) {
   }
   return {{"time", record.reset->time},
           {"methods", record.reset->methods},
-          {"failure", textOrNull(record.reset->failure)}};
+          {"failure", textOrNull(record.reset->failure)},
+          {"memory", textOrNull(record.reset->memory)}};
 }
 
 Json handOverJson(const HandOver& each) {

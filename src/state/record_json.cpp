@@ -37,6 +37,7 @@ void fields(Archive& archive, ResetResult& reset) {
   archive("time", reset.time);
   archive("methods", reset.methods);
   archive("failure", reset.failure);
+  archive.orEmpty("memory", reset.memory);
 }
 
 template <typename Archive>

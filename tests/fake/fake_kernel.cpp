@@ -413,7 +413,7 @@ std::vector<ResetOutcome> FakeKernel::resetFunctions(const std::vector<ResetFunc
   std::vector<ResetOutcome> outcomes;
   for (const ResetFunction& action : actions) {
     const auto failure = caught([&] { resetFunction(action); });
-    outcomes.push_back({{"flr"}, !failure, failure});
+    outcomes.push_back({{"flr"}, !failure, failure, memories[action.function]});
   }
   return outcomes;
 }

@@ -33,6 +33,7 @@ class FakeKernel final : public Kernel {
   std::map<PciAddress, XidLog> xidLogs;          ///< of GPUs of NVIDIA
   std::map<PciAddress, std::string> identities;  ///< of functions with a serial number
   std::vector<PciAddress> brokenResets;          ///< resetting these fails
+  std::map<PciAddress, MemoryCheck> memories;    ///< of GPUs, over their resets
   std::vector<PciAddress> hangingResets;         ///< resetting these does not return in time
   /// What `ip link set PF vf N` set for VFs that do not exist. mlx5 accepts it for every index, and
   /// the VF has it when it is created; only VFs that exist lose theirs when they are removed.

@@ -78,6 +78,30 @@ TEST_F(HandOverTest, FailedResetPutsTheDeviceIntoQuarantine) {
   EXPECT_THAT(database().deviceUse(device)->reset->failure, HasSubstr("EIO"));
 }
 
+TEST_F(HandOverTest, MemoryThatSurvivesTheResetPutsTheDeviceIntoQuarantine) {
+  host.kernel.memories[device] = {MemoryCheck::Result::survived, ""};
+  host.execute(releasePlan());
+  const auto found = database().quarantined();
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_EQ(found[0].device, device);
+  EXPECT_EQ(found[0].reason, "its memory survived the reset");
+  EXPECT_EQ(database().deviceUse(device)->reset->memory, "survived");
+}
+
+TEST_F(HandOverTest, MemoryThatIsGoneIsObserved) {
+  host.kernel.memories[device] = {MemoryCheck::Result::gone, ""};
+  host.execute(releasePlan());
+  EXPECT_THAT(database().quarantined(), IsEmpty());
+  host.execute(host.detachPlan());
+  ASSERT_THAT(database().handOvers(), SizeIs(2));
+  for (const auto& stored : database().handOvers()) {
+    const auto& unobserved = stored.record.unobserved;
+    const bool isKnown = stored.record.device == device;
+    EXPECT_EQ(stored.record.reset->memory, isKnown ? "gone" : "not checked: ");
+    EXPECT_EQ(testing::Value(unobserved, Contains(HasSubstr("memory"))), !isKnown);
+  }
+}
+
 TEST_F(HandOverTest, TimeoutOfAResetStaysOne) {
   host.kernel.hangingResets = {device};
   EXPECT_THROW(host.execute(releasePlan()), TimeoutError);

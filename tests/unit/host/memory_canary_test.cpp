@@ -1,0 +1,106 @@
+#include "drivers/memory_canary.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "hosts/sysfs_tree.hpp"
+#include "simulated_kernel.hpp"
+
+namespace vfpass::host {
+namespace {
+
+using testing::HasSubstr;
+using Result = MemoryCheck::Result;
+
+// Memory that keeps the pattern in some of its places.
+class SimulatedMemory final : public DeviceMemory {
+ public:
+  PatternFound access(const MemoryPlaces& places, const std::string& pattern, bool write) override {
+    ++accesses;
+    last = places;
+    kept = write ? pattern : kept;
+    return write ? written : kept == pattern ? afterwards : PatternFound::nowhere;
+  }
+
+  PatternFound written = PatternFound::everywhere;
+  PatternFound afterwards = PatternFound::nowhere;
+  int accesses = 0;
+  MemoryPlaces last;
+  std::string kept;
+};
+
+class MemoryCanaryTest : public testing::Test {
+ protected:
+  MemoryCanaryTest() {
+    tree_.file(folder_ + "/resource",
+               "0x00000000a0000000 0x00000000a0ffffff 0x0000000000040200\n"
+               "0x0000004000000000 0x0000004fffffffff 0x000000000014220c\n");
+    tree_.file(folder_ + "/power_state", "D0\n");
+  }
+  void SetUp() override {
+#if !defined(__x86_64__)
+    GTEST_SKIP() << "the check is for x86";
+#endif
+  }
+  MemoryCheck check() {
+    const Root root(tree_.path());
+    const Canary canary = plantCanary(root, kernel_, memory_, gpu_);
+    return findCanary(root, kernel_, memory_, canary);
+  }
+
+  hosts::SysfsTree tree_;
+  std::string folder_ = tree_.function("0000:65:00.0", "0x030200");
+  PciAddress gpu_{0, 0x65, 0, 0};
+  SimulatedKernel kernel_{tree_};
+  SimulatedMemory memory_;
+};
+
+TEST_F(MemoryCanaryTest, IsGoneAfterAResetThatErases) {
+  EXPECT_EQ(check(), (MemoryCheck{Result::gone, ""}));
+  EXPECT_EQ(memory_.last.bar, 1U);
+  EXPECT_EQ(memory_.kept.size(), 1024U);
+  for (const std::uint64_t offset : memory_.last.offsets) {
+    EXPECT_EQ(offset % 4096, 0U);
+    EXPECT_LT(offset, 0x1000000000U);
+  }
+}
+
+TEST_F(MemoryCanaryTest, SurvivesInOnePlace) {
+  memory_.afterwards = PatternFound::somewhere;
+  EXPECT_EQ(check().result, Result::survived);
+}
+
+// A GPU whose memory controller nobody has initialized.
+TEST_F(MemoryCanaryTest, IsNotCheckedWhereAWriteDoesNotReadBack) {
+  for (const auto found : {PatternFound::nowhere, PatternFound::somewhere}) {
+    memory_.written = found;
+    memory_.accesses = 0;
+    EXPECT_EQ(check(),
+              (MemoryCheck{Result::notChecked, "its memory does not keep what is written to it"}));
+    EXPECT_EQ(memory_.accesses, 1);
+  }
+  memory_.written = PatternFound::unreachable;
+  EXPECT_THAT(check().reason, HasSubstr("cannot be mapped"));
+}
+
+TEST_F(MemoryCanaryTest, IsNotCheckedWithoutAnAnswerAfterTheReset) {
+  memory_.afterwards = PatternFound::unreachable;
+  EXPECT_THAT(check().reason, HasSubstr("does not answer after the reset"));
+}
+
+TEST_F(MemoryCanaryTest, TouchesNoMemoryThatMayBeInUseOrAsleep) {
+  tree_.bind("0000:65:00.0", "nvidia");
+  EXPECT_EQ(check().reason, "driver nvidia has it");
+  tree_.remove(folder_ + "/driver");
+  tree_.file(folder_ + "/power_state", "D3hot\n");
+  EXPECT_EQ(check().reason, "it does not wake up");
+  tree_.file(folder_ + "/power_state", "D0\n");
+  tree_.file(folder_ + "/resource", "0x00000000a0000000 0x00000000a0ffffff 0x0000000000040200\n");
+  EXPECT_EQ(check().reason, "it has no BAR for its memory");
+  tree_.file(folder_ + "/class", "0x020000\n");
+  EXPECT_EQ(check().reason, "it is no GPU");
+  EXPECT_EQ(memory_.accesses, 0);
+}
+
+}  // namespace
+}  // namespace vfpass::host
