@@ -168,12 +168,18 @@ MemoryCheck findCanary(const Root& root, KernelWriter& writer, DeviceMemory& mem
   }
   try {
     const Awake awake(root, writer, canary.places.function);
-    const auto found = isAwake(root, canary.places.function)
-                           ? memory.access(canary.places, canary.pattern, false)
-                           : PatternFound::unreachable;
-    return found == PatternFound::unreachable
-               ? MemoryCheck{Result::notChecked, "its memory does not answer after the reset"}
-               : MemoryCheck{found == PatternFound::nowhere ? Result::gone : Result::survived, ""};
+    const bool isOn = isAwake(root, canary.places.function);
+    const auto found =
+        isOn ? memory.access(canary.places, canary.pattern, false) : PatternFound::unreachable;
+    if (found == PatternFound::everywhere || found == PatternFound::somewhere) {
+      return {Result::survived, ""};
+    }
+    // Memory that does not answer reads as ones, which is not the pattern, either.
+    const bool answers =
+        found == PatternFound::nowhere &&
+        memory.access(canary.places, randomPattern(), true) == PatternFound::everywhere;
+    return answers ? MemoryCheck{Result::gone, ""}
+                   : MemoryCheck{Result::notChecked, "its memory does not answer after the reset"};
   } catch (const Error& error) {
     return {Result::notChecked, error.what()};
   }

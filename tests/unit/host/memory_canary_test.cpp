@@ -18,12 +18,17 @@ class SimulatedMemory final : public DeviceMemory {
   PatternFound access(const MemoryPlaces& places, const std::string& pattern, bool write) override {
     ++accesses;
     last = places;
-    kept = write ? pattern : kept;
-    return write ? written : kept == pattern ? afterwards : PatternFound::nowhere;
+    if (write) {
+      const bool isFirst = kept.empty();
+      kept = pattern;
+      return isFirst ? written : rewritten;
+    }
+    return kept == pattern ? afterwards : PatternFound::nowhere;
   }
 
   PatternFound written = PatternFound::everywhere;
   PatternFound afterwards = PatternFound::nowhere;
+  PatternFound rewritten = PatternFound::everywhere;  ///< by a second pattern, after the reset
   int accesses = 0;
   MemoryPlaces last;
   std::string kept;
@@ -75,16 +80,22 @@ TEST_F(MemoryCanaryTest, IsNotCheckedWhereAWriteDoesNotReadBack) {
   for (const auto found : {PatternFound::nowhere, PatternFound::somewhere}) {
     memory_.written = found;
     memory_.accesses = 0;
+    memory_.kept.clear();
     EXPECT_EQ(check(),
               (MemoryCheck{Result::notChecked, "its memory does not keep what is written to it"}));
     EXPECT_EQ(memory_.accesses, 1);
   }
+  memory_.kept.clear();
   memory_.written = PatternFound::unreachable;
   EXPECT_THAT(check().reason, HasSubstr("cannot be mapped"));
 }
 
 TEST_F(MemoryCanaryTest, IsNotCheckedWithoutAnAnswerAfterTheReset) {
   memory_.afterwards = PatternFound::unreachable;
+  EXPECT_THAT(check().reason, HasSubstr("does not answer after the reset"));
+  memory_.kept.clear();
+  memory_.afterwards = PatternFound::nowhere;
+  memory_.rewritten = PatternFound::nowhere;  // reads return ones
   EXPECT_THAT(check().reason, HasSubstr("does not answer after the reset"));
 }
 
