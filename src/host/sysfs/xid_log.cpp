@@ -16,8 +16,8 @@ constexpr std::uint64_t nvidia = 0x10de;
 // NVIDIA's catalogue (docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html): 48 double-bit
 // error of memory, 62 halt of a microcontroller, 63 and 64 a row that is remapped or cannot be, 79
 // the GPU has fallen off the bus, 92 many single-bit errors, 94 and 95 errors of memory, contained
-// or not, 119 and 120 the GPU's system processor does not answer or has failed. Others are faults of
-// applications, or those of NVLink (74), whose other end can be at fault.
+// or not, 119 and 120 the GPU's system processor does not answer or has failed. Others are faults
+// of applications, or those of NVLink (74), whose other end can be at fault.
 constexpr std::array<std::uint64_t, 10> hardwareXids{48, 62, 63, 64, 79, 92, 94, 95, 119, 120};
 
 // `NVRM: Xid (PCI:0000:65:00): 79, pid=...`, from the beginning of the line: devices and drivers

@@ -7,7 +7,7 @@
 namespace vfpass::host {
 namespace {
 
-const PciAddress pfAddress{0, 1, 0, 0};
+const PciAddress slotAddress{0, 1, 0, 0};
 
 // A PF with one VF, and a function of another card with the same IDs.
 class DeviceIdentityTest : public testing::Test {
@@ -43,28 +43,28 @@ class DeviceIdentityTest : public testing::Test {
 };
 
 TEST_F(DeviceIdentityTest, HasTheSerialNumberOfTheCard) {
-  EXPECT_EQ(read(pfAddress), "");
+  EXPECT_EQ(read(slotAddress), "");
   serial("0000:01:00.0", "MT1");
-  EXPECT_EQ(read(pfAddress), "15b3:101d function 0 serial MT1");
+  EXPECT_EQ(read(slotAddress), "15b3:101d function 0 serial MT1");
   EXPECT_EQ(read({0, 1, 0, 1}), "15b3:101d function 0 vf 0 serial MT1");
-  EXPECT_EQ(read(pfAddress, "MT2"), "15b3:101d function 0 serial MT2") << "not read again";
-  EXPECT_EQ(read(pfAddress, ""), "");
+  EXPECT_EQ(read(slotAddress, "MT2"), "15b3:101d function 0 serial MT2") << "not read again";
+  EXPECT_EQ(read(slotAddress, ""), "");
   EXPECT_EQ(read({0, 9, 0, 0}), "");
 }
 
 TEST_F(DeviceIdentityTest, PrefersTheCapability) {
   serial("0000:01:00.0", "MT1");
   capability("0000:01:00.0", "\x08\x07\x06\x05\x04\x03\x02\x01");
-  EXPECT_EQ(read(pfAddress), "15b3:101d function 0 device-serial 01-02-03-04-05-06-07-08");
+  EXPECT_EQ(read(slotAddress), "15b3:101d function 0 device-serial 01-02-03-04-05-06-07-08");
 }
 
 TEST_F(DeviceIdentityTest, IsFoundInEverySlot) {
   serial("0000:01:00.0", "MT1");
   serial("0000:02:00.0", "MT2");
-  EXPECT_EQ(find(read(pfAddress)), std::vector{pfAddress});
+  EXPECT_EQ(find(read(slotAddress)), std::vector{pfAddress});
   EXPECT_EQ(find(read({0, 1, 0, 1})), (std::vector{PciAddress{0, 1, 0, 1}}));
   serial("0000:02:00.0", "MT1");
-  EXPECT_EQ(find(read(pfAddress)), (std::vector{pfAddress, PciAddress{0, 2, 0, 0}}));
+  EXPECT_EQ(find(read(slotAddress)), (std::vector{pfAddress, PciAddress{0, 2, 0, 0}}));
   EXPECT_TRUE(find("15b3:101d function 1 serial MT1").empty());
   EXPECT_TRUE(find("15b3:1021 function 0 serial MT1").empty());
   EXPECT_TRUE(find("").empty());
