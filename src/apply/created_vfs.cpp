@@ -5,7 +5,7 @@
 #include <optional>
 #include <set>
 
-#include "end_operation.hpp"
+#include "recover_operation.hpp"
 #include "perform.hpp"
 #include "vfpass/plan/check_device.hpp"
 #include "vfpass/plan/plan_detach.hpp"

@@ -69,10 +69,10 @@ PatternFound accessDecoded(int config, int file, const MemoryPlaces& places,
     return PatternFound::unreachable;
   }
   const PatternFound found = accessPlaces(file, places, pattern, write);
-  if (decoding != command) {
-    static_cast<void>(::pwrite(config, &command, sizeof command, commandRegister));
-  }
-  return found;
+  const bool restored =
+      decoding == command ||
+      ::pwrite(config, &command, sizeof command, commandRegister) == sizeof command;
+  return restored ? found : PatternFound::unreachable;
 }
 
 }  // namespace
