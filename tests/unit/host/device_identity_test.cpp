@@ -61,10 +61,10 @@ TEST_F(DeviceIdentityTest, PrefersTheCapability) {
 TEST_F(DeviceIdentityTest, IsFoundInEverySlot) {
   serial("0000:01:00.0", "MT1");
   serial("0000:02:00.0", "MT2");
-  EXPECT_EQ(find(read(slotAddress)), std::vector{pfAddress});
+  EXPECT_EQ(find(read(slotAddress)), std::vector{slotAddress});
   EXPECT_EQ(find(read({0, 1, 0, 1})), (std::vector{PciAddress{0, 1, 0, 1}}));
   serial("0000:02:00.0", "MT1");
-  EXPECT_EQ(find(read(slotAddress)), (std::vector{pfAddress, PciAddress{0, 2, 0, 0}}));
+  EXPECT_EQ(find(read(slotAddress)), (std::vector{slotAddress, PciAddress{0, 2, 0, 0}}));
   EXPECT_TRUE(find("15b3:101d function 1 serial MT1").empty());
   EXPECT_TRUE(find("15b3:1021 function 0 serial MT1").empty());
   EXPECT_TRUE(find("").empty());
