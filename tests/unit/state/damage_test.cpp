@@ -27,7 +27,8 @@ class TableDamageTest : public testing::Test {
     database.beginOperation(samplePlan(1), "boot-a");
     database.recordSoftRoce({"rxe0", "eth0", 1, "boot-a"});
     const Lease ended = endOne(database, "rail1", 2);
-    database.recordUse({ended.device, ended.domain, UseBegin{"boot-a", 3}, std::nullopt});
+    database.recordUse(
+        {ended.device, ended.domain, UseBegin{"boot-a", ErrorCounts{3, 0, 0}}, std::nullopt});
     database.quarantine(
         {badDevice, "its reset failed: timeout", "2026-11-28T12:00:00Z", "15b3:1021.0 serial 1"});
     database.quarantine({otherDevice, "its reset failed: timeout", "2026-11-28T12:00:00Z"});
