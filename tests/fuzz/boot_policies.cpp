@@ -12,7 +12,7 @@
 #include "fuzz/target.hpp"
 #include "hosts/topology_builder.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/doctor/boot_policies.hpp"
+#include "vfpass/doctor/doctor.hpp"
 
 namespace vfpass::fuzz {
 namespace {

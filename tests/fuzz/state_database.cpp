@@ -114,7 +114,9 @@ void endAndQuarantine(Database& database, const Lease& lease) {
   record.generation = lease.generation;
   record.device = lease.device;
   record.quarantine = "its reset failed";
-  attempt([&] { database.recordUse({lease.device, lease.domain, UseBegin{"boot", 3}, {}}); });
+  attempt([&] {
+    database.recordUse({lease.device, lease.domain, UseBegin{"boot", ErrorCounts{3, 0, 0}}, {}});
+  });
   attempt([&] { database.endLeases({{record, "seal"}}); });
   attempt([&] { database.endLeases({{record, "another seal"}}); });
   attempt([&] { database.recordLease(lease); });
