@@ -41,6 +41,10 @@ struct MemoryCheck {
   auto operator<=>(const MemoryCheck&) const = default;
 };
 
+/// Whether vfpass may write to the memory of GPUs for that: `gpu-memory-check` in host.yaml, as
+/// applied. Firmware can make an access that a device does not answer a fatal error of the host.
+enum class MemoryChecks { off, on };
+
 /// `gone`, `survived` or `not checked: REASON`, as recorded and reported.
 [[nodiscard]] inline std::string toString(const MemoryCheck& check) {
   switch (check.result) {

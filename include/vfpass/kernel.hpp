@@ -94,8 +94,9 @@ class Kernel {
   virtual std::vector<std::exception_ptr> bindDrivers(const std::vector<BindDriver>& actions) = 0;
 
   /// Resets functions in parallel: returns when each reset has ended or the deadline has passed.
-  /// The result has the same order.
-  virtual std::vector<ResetOutcome> resetFunctions(const std::vector<ResetFunction>& actions) = 0;
+  /// The result has the same order. With MemoryChecks::off no memory of a device is accessed.
+  virtual std::vector<ResetOutcome> resetFunctions(const std::vector<ResetFunction>& actions,
+                                                   MemoryChecks memory) = 0;
 
   /// Errors of the function that AER has counted since it appeared. nullopt: the function, the
   /// kernel or the firmware has no such counters.

@@ -165,6 +165,8 @@ struct PfPolicy {
 struct HostPolicy {
   std::string file;
   std::vector<PfPolicy> pfs;
+  /// Whether `vfpass host apply` turns MemoryChecks on.
+  bool gpuMemoryCheck = false;
 };
 
 }  // namespace vfpass

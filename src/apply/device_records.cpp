@@ -6,6 +6,7 @@
 
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/domain_xml.hpp"
+#include "vfpass/state/memory_checks.hpp"
 #include "vfpass/state/record_json.hpp"
 
 namespace vfpass::apply {
@@ -299,7 +300,8 @@ void dropLeases(const std::vector<DropLease>& drops, Tools& tools) {
 }
 
 void resetDevices(const std::vector<ResetFunction>& resets, Tools& tools) {
-  const auto outcomes = tools.kernel.resetFunctions(resets);
+  const auto outcomes =
+      tools.kernel.resetFunctions(resets, state::memoryChecks(tools.runDirectory));
   const auto unrecorded = caught([&] { recordResets(resets, outcomes, tools); });
   std::vector<std::exception_ptr> failures;
   for (const ResetOutcome& outcome : outcomes) {

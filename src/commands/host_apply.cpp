@@ -11,6 +11,7 @@
 #include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/state/locks.hpp"
+#include "vfpass/state/memory_checks.hpp"
 
 namespace vfpass::commands {
 namespace {
@@ -231,6 +232,24 @@ void applyParts(Session& session, const HostPolicy& policy, const HostApplyOptio
   }
 }
 
+// Also of a host.yaml with mistakes, in which it is off. Returns whether there is, or with `dryRun`
+// would be, a change.
+bool applyMemoryChecks(Session& session, bool dryRun) {
+  const bool wanted = session.configuration().host.gpuMemoryCheck;
+  const auto& runDirectory = session.options().runDirectory;
+  const auto checks = wanted ? MemoryChecks::on : MemoryChecks::off;
+  if (state::memoryChecks(runDirectory) == checks) {
+    return false;
+  }
+  if (!dryRun) {
+    state::setMemoryChecks(runDirectory, checks);
+  }
+  session.note(std::string("the memory of GPUs is ") + (dryRun ? "to be " : "now ") +
+               (wanted ? "checked" : "left alone") + " at the end of their leases " +
+               "(gpu-memory-check in host.yaml)");
+  return true;
+}
+
 // Failures go to stderr, as those of every command; the document of --json has them, too.
 void reportFailures(Session& session, const report::HostReport& report) {
   const auto reportThose = [&session](const auto& entries) {
@@ -288,6 +307,7 @@ ExitCode applyHost(Session& session, const HostApplyOptions& options) {
   if (!options.dryRun) {
     session.requireChangesPossible("host apply");
   }
+  const bool checksChange = applyMemoryChecks(session, options.dryRun);
   const HostPolicy& policy = soundPolicy(session);
   if (!options.dryRun) {
     recoverHostPlans(session);
@@ -296,13 +316,13 @@ ExitCode applyHost(Session& session, const HostApplyOptions& options) {
     requireSavedPlan(session, policy, options);
   }
   report::HostReport report;
-  std::vector<ExitCode> codes;
+  std::vector<ExitCode> codes{checksChange && options.dryRun ? ExitCode::pending : ExitCode::done};
   applyParts(session, policy, options, report, codes);
   if (!options.out.empty()) {
     commands::writeSavedPlan(options.out, toSave(report));
   }
   const bool empty = report.pfs.empty() && report.softRoce.empty();
-  if (empty) {
+  if (empty && !checksChange) {
     session.note("nothing to do: host.yaml lists no PFs and no SoftRoCE links");
   }
   if (!empty || session.style().json) {

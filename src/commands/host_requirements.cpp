@@ -86,6 +86,8 @@ std::vector<doctor::RequiredUnit> requiredUnits(const config::Configuration& con
   std::vector<doctor::RequiredUnit> units;
   if (!configuration.host.pfs.empty()) {
     units.push_back({"vfpass-host.service", "host.yaml has settings of PFs"});
+  } else if (configuration.host.gpuMemoryCheck) {
+    units.push_back({"vfpass-host.service", "host.yaml has `gpu-memory-check: true`"});
   }
   if (!configuration.softRoce.empty()) {
     units.push_back({"vfpass-soft-roce.service", "host.yaml has SoftRoCE links"});

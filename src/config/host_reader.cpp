@@ -117,7 +117,7 @@ bool isHostFile(const std::string& text) {
   const auto root = readYaml(text, reportedLater);
   return root && find(*root, "vm") == nullptr &&
          (find(*root, "pfs") != nullptr || find(*root, "soft-roce") != nullptr ||
-          find(*root, "accept") != nullptr);
+          find(*root, "accept") != nullptr || find(*root, "gpu-memory-check") != nullptr);
 }
 
 HostFile readHostFile(const std::string& text, ProblemList& problems) {
@@ -132,6 +132,7 @@ HostFile readHostFile(const std::string& text, ProblemList& problems) {
   for (Node& entry : entriesOf(*root, "pfs")) {
     host.policy.pfs.push_back(readPolicy(entry, problems));
   }
+  host.policy.gpuMemoryCheck = booleanOf(find(*root, "gpu-memory-check")).value_or(false);
   for (Node& entry : entriesOf(*root, "soft-roce")) {
     host.softRoce.push_back(readSoftRoce(entry, problems));
   }

@@ -307,7 +307,8 @@ std::vector<std::exception_ptr> SystemKernel::bindDrivers(const std::vector<Bind
                            });
 }
 
-std::vector<ResetOutcome> SystemKernel::resetFunctions(const std::vector<ResetFunction>& actions) {
+std::vector<ResetOutcome> SystemKernel::resetFunctions(const std::vector<ResetFunction>& actions,
+                                                       MemoryChecks checks) {
   std::vector<PciAddress> functions;
   for (const ResetFunction& action : actions) {
     implementation_->requireLive(action.function);
@@ -317,7 +318,7 @@ std::vector<ResetOutcome> SystemKernel::resetFunctions(const std::vector<ResetFu
   GuardedMemory memory;
   std::vector<Canary> canaries;
   for (const PciAddress& function : functions) {
-    canaries.push_back(plantCanary(root, implementation_->writer, memory, function));
+    canaries.push_back(plantCanary(root, implementation_->writer, memory, function, checks));
   }
   auto outcomes =
       host::resetFunctions(root, implementation_->writer, functions, implementation_->bind());

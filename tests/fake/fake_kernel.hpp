@@ -33,7 +33,7 @@ class FakeKernel final : public Kernel {
   std::map<PciAddress, XidLog> xidLogs;          ///< of GPUs of NVIDIA
   std::map<PciAddress, std::string> identities;  ///< of functions with a serial number
   std::vector<PciAddress> brokenResets;          ///< resetting these fails
-  std::map<PciAddress, MemoryCheck> memories;    ///< of GPUs, over their resets
+  std::map<PciAddress, MemoryCheck> memories;    ///< of GPUs, found if checked
   std::vector<PciAddress> hangingResets;         ///< resetting these does not return in time
   /// What `ip link set PF vf N` set for VFs that do not exist. mlx5 accepts it for every index, and
   /// the VF has it when it is created; only VFs that exist lose theirs when they are removed.
@@ -76,7 +76,8 @@ class FakeKernel final : public Kernel {
   std::vector<RefusedAttribute> restoreVfs(const ConfigureVfs& action) override;
   void bindDriver(const BindDriver& action) override;
   std::vector<std::exception_ptr> bindDrivers(const std::vector<BindDriver>& actions) override;
-  std::vector<ResetOutcome> resetFunctions(const std::vector<ResetFunction>& actions) override;
+  std::vector<ResetOutcome> resetFunctions(const std::vector<ResetFunction>& actions,
+                                           MemoryChecks memory) override;
   std::optional<ErrorCounts> errorCounts(const PciAddress& function) override;
   std::optional<XidLog> xidLog(const PciAddress& function) override;
   std::string identityOf(const PciAddress& function,

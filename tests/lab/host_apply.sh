@@ -71,6 +71,18 @@ expect_equal "vf list with 12 VFs of both" 2 "$(messages vf list)"
 expect_equal "with the addresses of the PFs, for JSON" 3 "$(messages --json vf list)"
 echo 0 >"/sys/bus/pci/devices/$other/sriov_numvfs"
 
+section "gpu-memory-check is applied, also if a later host.yaml has mistakes"
+cp /etc/vfpass/host.yaml /tmp/host.yaml
+echo 'gpu-memory-check: true' >>/etc/vfpass/host.yaml
+expect_exit 3 "a dry run reports it" vfpass host apply --dry-run
+expect_equal "a dry run does not turn it on" "" "$(ls /run/vfpass/gpu-memory-check 2>/dev/null)"
+expect "host apply" vfpass host apply
+expect_equal "it is on" /run/vfpass/gpu-memory-check "$(ls /run/vfpass/gpu-memory-check)"
+echo 'unknown: 1' >>/etc/vfpass/host.yaml
+expect_exit 2 "host.yaml has a mistake" vfpass host apply
+expect_equal "it is off" "" "$(ls /run/vfpass/gpu-memory-check 2>/dev/null)"
+cp /tmp/host.yaml /etc/vfpass/host.yaml
+
 section "a second host apply changes nothing"
 snapshot /tmp/host.before
 ls -di "/sys/bus/pci/devices/$pf"/virtfn*/ >/tmp/inodes.before

@@ -143,11 +143,13 @@ void plant(const Root& root, KernelWriter& writer, DeviceMemory& memory, Canary&
 }  // namespace
 
 Canary plantCanary(const Root& root, KernelWriter& writer, DeviceMemory& memory,
-                   const PciAddress& function) {
+                   const PciAddress& function, MemoryChecks checks) {
   Canary canary;
   canary.places.function = function;
   if (!isGpu(root, function)) {
     canary.problem = "it is no GPU";
+  } else if (checks == MemoryChecks::off) {
+    canary.problem = "gpu-memory-check in host.yaml is false or not applied";
   } else if (!readsAreHarmless) {
     canary.problem = "only on x86";
   } else {

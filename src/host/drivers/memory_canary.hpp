@@ -57,9 +57,9 @@ struct Canary {
 
 /// Writes random bytes to the largest memory BAR of a GPU that no guest and no driver of the host
 /// has, and reads them back. Wakes the function up for that. Never throws Error: a problem is a
-/// reason not to check.
+/// reason not to check, as is MemoryChecks::off, with which nothing is opened or written.
 Canary plantCanary(const Root& root, KernelWriter& writer, DeviceMemory& memory,
-                   const PciAddress& function);
+                   const PciAddress& function, MemoryChecks checks);
 
 /// Looks for it after the reset.
 MemoryCheck findCanary(const Root& root, KernelWriter& writer, DeviceMemory& memory,

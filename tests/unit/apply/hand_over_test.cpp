@@ -7,6 +7,7 @@
 #include "vfpass/apply/recover.hpp"
 #include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/plan/plan_hook.hpp"
+#include "vfpass/state/memory_checks.hpp"
 
 namespace vfpass::apply {
 namespace {
@@ -79,6 +80,7 @@ TEST_F(HandOverTest, FailedResetPutsTheDeviceIntoQuarantine) {
 }
 
 TEST_F(HandOverTest, MemoryThatSurvivesTheResetPutsTheDeviceIntoQuarantine) {
+  state::setMemoryChecks(host.folder / "run", MemoryChecks::on);
   host.kernel.memories[device] = {MemoryCheck::Result::survived, ""};
   host.execute(releasePlan());
   const auto found = database().quarantined();
@@ -88,7 +90,24 @@ TEST_F(HandOverTest, MemoryThatSurvivesTheResetPutsTheDeviceIntoQuarantine) {
   EXPECT_EQ(database().deviceUse(device)->reset->memory, "survived");
 }
 
+TEST_F(HandOverTest, MemoryIsCheckedOnlyIfThatIsOn) {
+  using state::memoryChecks;
+  using state::setMemoryChecks;
+  const auto run = host.folder / "run";
+  host.kernel.memories[device] = {MemoryCheck::Result::survived, ""};
+  setMemoryChecks(run, MemoryChecks::on);
+  EXPECT_EQ(memoryChecks(run), MemoryChecks::on);
+  setMemoryChecks(run, MemoryChecks::off);
+  std::filesystem::create_directory(run / "gpu-memory-check");  // something else than a file
+  EXPECT_EQ(memoryChecks(run), MemoryChecks::off);
+  EXPECT_THROW(setMemoryChecks(run, MemoryChecks::on), Error);
+  host.execute(releasePlan());
+  EXPECT_THAT(database().quarantined(), IsEmpty());
+  EXPECT_EQ(database().deviceUse(device)->reset->memory, "not checked: off");
+}
+
 TEST_F(HandOverTest, MemoryThatIsGoneIsObserved) {
+  state::setMemoryChecks(host.folder / "run", MemoryChecks::on);
   host.kernel.memories[device] = {MemoryCheck::Result::gone, ""};
   host.execute(releasePlan());
   EXPECT_THAT(database().quarantined(), IsEmpty());

@@ -23,6 +23,9 @@ TEST(RequiredUnits, FollowFromHostFileAndMappings) {
   configuration.mappings[0].vm = "a";
   configuration.mappings[1].vm = "b";
   EXPECT_THAT(units(configuration), IsEmpty());
+  configuration.host.gpuMemoryCheck = true;
+  EXPECT_THAT(units(configuration),
+              ElementsAre("vfpass-host.service: host.yaml has `gpu-memory-check: true`"));
   configuration.mappings[0].verify.onStart = configuration.mappings[1].verify.onStart = true;
   configuration.host.pfs.emplace_back();
   configuration.softRoce.emplace_back();

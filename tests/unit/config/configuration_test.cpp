@@ -65,6 +65,21 @@ TEST(LoadConfiguration, ReadsConsentToDisruptionPerPf) {
   EXPECT_FALSE(configuration.host.pfs[1].allowDisruption);
 }
 
+TEST(LoadConfiguration, ChecksTheMemoryOfGpusOnlyIfASoundFileSaysSo) {
+  const TemporaryFolder folder;
+  const auto isChecked = [&](const std::string& lines) {
+    folder.write("host.yaml", "version: 1\n" + lines);
+    return loadConfiguration(folder.path()).host.gpuMemoryCheck;
+  };
+  EXPECT_FALSE(isChecked("pfs: []\n"));
+  EXPECT_FALSE(isChecked("gpu-memory-check: false\n"));
+  EXPECT_TRUE(isChecked("gpu-memory-check: true\n"));
+  EXPECT_FALSE(isChecked("gpu-memory-check: true\nunknown: 1\n"));
+  EXPECT_FALSE(isChecked("gpu-memory-check: maybe\n"));
+  folder.write("other.yaml", "version: 1\ngpu-memory-check: true\n");
+  EXPECT_TRUE(loadFile(folder.path() / "other.yaml").isHostPolicy);
+}
+
 TEST(LoadConfiguration, OmitsInvalidMappingsAndReportsProblemsOfEveryFile) {
   const TemporaryFolder folder;
   folder.write("vms/a.yaml", mappingFor("vm-a"));

@@ -149,6 +149,7 @@ std::string meaningOfHost(const Configuration& configuration) {
     lines.put("allow-disruption", policy.allowDisruption);
     lines.end();
   }
+  lines.put("gpu-memory-check", configuration.host.gpuMemoryCheck);
   for (const SoftRocePolicy& link : configuration.softRoce) {
     lines.put("soft-roce", link.name + " on " + link.netdev);
   }

@@ -49,7 +49,7 @@ class MemoryCanaryTest : public testing::Test {
   }
   MemoryCheck check() {
     const Root root(tree_.path());
-    const Canary canary = plantCanary(root, kernel_, memory_, gpu_);
+    const Canary canary = plantCanary(root, kernel_, memory_, gpu_, checks_);
     return findCanary(root, kernel_, memory_, canary);
   }
 
@@ -58,6 +58,7 @@ class MemoryCanaryTest : public testing::Test {
   PciAddress gpu_{0, 0x65, 0, 0};
   SimulatedKernel kernel_{tree_};
   SimulatedMemory memory_;
+  MemoryChecks checks_ = MemoryChecks::on;
 };
 
 TEST_F(MemoryCanaryTest, IsGoneAfterAResetThatErases) {
@@ -97,6 +98,15 @@ TEST_F(MemoryCanaryTest, IsNotCheckedWithoutAnAnswerAfterTheReset) {
   memory_.afterwards = PatternFound::nowhere;
   memory_.rewritten = PatternFound::nowhere;  // reads return ones
   EXPECT_THAT(check().reason, HasSubstr("does not answer after the reset"));
+}
+
+TEST_F(MemoryCanaryTest, TouchesNothingWhileItIsOff) {
+  checks_ = MemoryChecks::off;
+  tree_.file(folder_ + "/power/control", "auto\n");
+  EXPECT_EQ(check(), (MemoryCheck{Result::notChecked,
+                                  "gpu-memory-check in host.yaml is false or not applied"}));
+  EXPECT_EQ(memory_.accesses, 0);
+  EXPECT_THAT(kernel_.log, testing::IsEmpty());
 }
 
 TEST_F(MemoryCanaryTest, TouchesNoMemoryThatMayBeInUseOrAsleep) {

@@ -394,7 +394,7 @@ TEST_F(ReadPfTest, RefusesChangesToCapturedTree) {
   EXPECT_EQ(failure([&] { kernel.removeVfs({pfAddress}); }), words);
   EXPECT_EQ(failure([&] { kernel.configureVfs({pfAddress, {}}); }), words);
   EXPECT_EQ(failure([&] { kernel.bindDriver({pfAddress, "vfio-pci", ""}); }), words);
-  EXPECT_EQ(failure([&] { kernel.resetFunctions({{pfAddress}}); }), words);
+  EXPECT_EQ(failure([&] { kernel.resetFunctions({{pfAddress}}, MemoryChecks::off); }), words);
 }
 
 TEST_F(ReadPfTest, NamesMissingPf) {

@@ -53,7 +53,8 @@ class SystemKernel final : public Kernel {
   std::vector<RefusedAttribute> restoreVfs(const ConfigureVfs& action) override;
   void bindDriver(const BindDriver& action) override;
   std::vector<std::exception_ptr> bindDrivers(const std::vector<BindDriver>& actions) override;
-  std::vector<ResetOutcome> resetFunctions(const std::vector<ResetFunction>& actions) override;
+  std::vector<ResetOutcome> resetFunctions(const std::vector<ResetFunction>& actions,
+                                           MemoryChecks memory) override;
   std::optional<ErrorCounts> errorCounts(const PciAddress& function) override;
   std::optional<XidLog> xidLog(const PciAddress& function) override;
   std::string identityOf(const PciAddress& function,

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <filesystem>
+
+#include "vfpass/hand_over.hpp"
+
+namespace vfpass::state {
+
+/// What `vfpass host apply` has applied of `gpu-memory-check` since the host started. The hook
+/// reads no YAML, so that a file in the run directory says it: off without that file, or if it
+/// cannot be read.
+MemoryChecks memoryChecks(const std::filesystem::path& runDirectory);
+
+/// Applies it. Throws Error.
+void setMemoryChecks(const std::filesystem::path& runDirectory, MemoryChecks checks);
+
+}  // namespace vfpass::state
