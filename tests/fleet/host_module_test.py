@@ -144,6 +144,11 @@ class HostModule(Modules):
         self.assertIn("mine.yaml", result.get("msg", ""))
         self.assertEqual([["vms/mine.yaml"], []], [self.host.files(), self.host.changing_calls()])
 
+    def test_setting_without_steps_is_applied(self):
+        result = self.deploy(policy={"version": 1, "gpu-memory-check": True}, attach=False)
+        self.assertEqual((True, []), (result["changed"], result["host_steps"]), result)
+        self.assertEqual(["host apply --json"], self.host.changing_calls())
+
     def test_files_alone(self):
         result = self.deploy(apply=False, attach=False)
         self.assertEqual((True, [], {}), (result["changed"], result["host_steps"], result["vms"]))

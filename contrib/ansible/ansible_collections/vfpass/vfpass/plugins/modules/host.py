@@ -105,6 +105,7 @@ class Host:
         self.present = configuration.present_files(self.directory)
         self.wanted = dict(self.present)
         self.stage = None
+        self.host_pending = False  # also without steps: gpu-memory-check
 
     def fail(self, message):
         self.module.fail_json(msg=message.replace(self.stage, self.directory) if self.stage else message, **self.result)
@@ -121,7 +122,7 @@ class Host:
             planned = program.Program(self.module, True, self.stage)
             self.validate(planned)
             self.plan(planned, surplus)
-        changes = self.result["files"] or self.result["host_steps"] or any(map(is_pending, self.result["vms"].values()))
+        changes = self.result["files"] or self.host_pending or any(map(is_pending, self.result["vms"].values()))
         if changes and not self.module.check_mode:
             self.execute(surplus)
         self.result["changed"] = bool(changes)
@@ -192,6 +193,7 @@ class Host:
             self.fail("vfpass host apply would fail, nothing was changed:\n" + ("\n".join(failures) or found.reason()))
         parts = document["pfs"] + document["soft_roce"]
         self.result["host_steps"] = [step for part in parts for step in part["steps"]]
+        self.host_pending = found.code == program.PENDING
         if self.result["host_steps"]:
             self.result["diff"].append(dict(prepared="vfpass host apply\n" + configuration.plan_text(dict(steps=self.result["host_steps"]))))
 
@@ -222,7 +224,7 @@ class Host:
             if path in self.wanted:
                 configuration.write(self.directory, path, self.wanted[path])
                 self.result["changed"] = True
-        if self.result["host_steps"]:
+        if self.host_pending:
             self.change(real, "host", "apply", "--json", *self.disruption())
         for mapping in self.mappings if self.parameters["attach"] else ():
             self.attach(real, mapping["vm"])
