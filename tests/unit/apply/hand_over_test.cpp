@@ -332,6 +332,7 @@ TEST_F(HandOverTest, XidsSinceTheLeaseBeganPutTheDeviceIntoQuarantine) {
 
 TEST_F(HandOverTest, UnreadableLogIsNamed) {
   host.kernel.xidLogs = {{device, {}}};
+  host.execute(releasePlan());
   host.execute(host.detachPlan());
   std::vector<std::string> unobserved;
   for (const auto& stored : database().handOvers()) {
