@@ -9,7 +9,7 @@ source /vfpass/tests/lab/common.sh
 # shellcheck source=SCRIPTDIR/verify_common.sh
 source /vfpass/tests/lab/verify_common.sh
 
-timeout=600
+timeout=1800
 # Of the sizes, 8 bytes to 4 KiB fit into what the probe uses of the stand-in's memory.
 verify_json() {
     vfpass verify train0 --peer train1 --nccl --json --sizes --bytes 64 --iterations 1 --relaxed-ordering off --no-tools \
@@ -69,7 +69,7 @@ verified 4 "a rank never joins"
 seen nccl-ranks failed "rank 0 waits at"
 expect "verify ends at its deadline" test $((SECONDS - began)) -lt $((timeout + 60))
 setting train1
-timeout=600
+timeout=1800
 
 section "guests that lie"
 for guest in train0 train1; do
