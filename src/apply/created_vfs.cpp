@@ -5,8 +5,8 @@
 #include <optional>
 #include <set>
 
-#include "recover_operation.hpp"
 #include "perform.hpp"
+#include "recover_operation.hpp"
 #include "vfpass/plan/check_device.hpp"
 #include "vfpass/plan/plan_detach.hpp"
 

@@ -59,8 +59,9 @@ std::string placeOf(const PciAddress& device, Session& session) {
 ExitCode releaseFromQuarantine(Session& session, const std::string& text) {
   session.requireChangesPossible("quarantine release");
   const PciAddress device = requireDevice(text);
+  state::Database& database = session.database();  // first: it sets a damaged one aside
   const std::string place = placeOf(device, session);
-  if (!session.database().endQuarantine(device)) {
+  if (!database.endQuarantine(device)) {
     throw Error(toString(device) + " is not in quarantine",
                 "run `vfpass quarantine list` to list the devices", ExitCode::badInput);
   }

@@ -31,9 +31,9 @@ void checkQuarantine(const View& view, Results& results) {
   const auto& quarantined = view.requirements().quarantined.value();
   for (const QuarantinedDevice& device : quarantined) {
     results.warned(toString(device.device), expectedDevices, seenOf(device),
-                   "dmesg | grep " + slotOf(device.device) +
-                       "; once you know the cause and have removed it: vfpass quarantine release " +
-                       toString(device.device));
+                   "look for the cause (`dmesg | grep " + slotOf(device.device) +
+                       "`), remove it, then run `vfpass quarantine release " +
+                       toString(device.device) + "`");
   }
   if (quarantined.empty()) {
     results.passed("", expectedDevices, "none");

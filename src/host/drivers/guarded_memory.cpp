@@ -69,9 +69,8 @@ PatternFound accessDecoded(int config, int file, const MemoryPlaces& places,
     return PatternFound::unreachable;
   }
   const PatternFound found = accessPlaces(file, places, pattern, write);
-  const bool restored =
-      decoding == command ||
-      ::pwrite(config, &command, sizeof command, commandRegister) == sizeof command;
+  const bool restored = decoding == command || ::pwrite(config, &command, sizeof command,
+                                                        commandRegister) == sizeof command;
   return restored ? found : PatternFound::unreachable;
 }
 

@@ -35,8 +35,8 @@ TEST_F(Quarantine, WarnsOfEachDeviceWithTheLogBeforeTheRelease) {
             "since 2026-11-28T12:00:00Z: its reset failed\\x1b; it is at 0000:af:00.2 now; another "
             "card is at this address now");
   EXPECT_EQ(found[0].remedy,
-            "dmesg | grep 0000:3b:00; once you know the cause and have removed it: vfpass "
-            "quarantine release 0000:3b:00.2");
+            "look for the cause (`dmesg | grep 0000:3b:00`), remove it, then run `vfpass "
+            "quarantine release 0000:3b:00.2`");
   EXPECT_EQ(found[1].seen, "since 2026-11-29T12:00:00Z: errors");
 }
 
