@@ -26,10 +26,10 @@ function(vfpass_stage name)
   target_link_libraries(vfpass_${name} PUBLIC vfpass_options ${STAGE_LINKS})
 endfunction()
 
-# Everything that the unit tests run, and nothing else: the sanitized build needs no more.
+# Everything that the unit tests run, and nothing else: with fuzz-targets, the sanitized build needs no more.
 add_custom_target(unit-tests)
 
-# What the tests `unit.NAME.*` and `fuzz.NAME.*` run: CI builds only some of the programs with sanitizers
+# What the tests `unit.NAME.*` run: CI builds only some of the programs with sanitizers
 # (scripts/select-sanitized).
 function(vfpass_tests_run name)
   if(NOT TARGET tests-${name})

@@ -82,10 +82,10 @@ class Scripts(unittest.TestCase):
         self.write("bin/ctest", f'#!/bin/bash\n{self.checkout}/scripts/check-sanitized {self.checkout}/sanitized\n')
         shutil.copy(CHECKOUT / "scripts/check-sanitized", self.checkout / "scripts/check-sanitized")
         lines = self.call("scripts/test", "--within", "60")[1]
-        self.assertIn("build --target tests-plan --target tests-host sanitized", lines)
-        self.assertIn("select-sanitized 55", lines)
-        self.assertTrue([line for line in lines if "--only sanitized=55 " in line])
-        self.assertIn("build --target unit-tests sanitized", self.call("scripts/test", "--all")[1])
+        self.assertIn("build --target fuzz-targets --target tests-plan --target tests-host sanitized", lines)
+        self.assertIn("select-sanitized 65", lines)
+        self.assertTrue([line for line in lines if "--only sanitized=65 " in line])
+        self.assertIn("build --target fuzz-targets --target unit-tests sanitized", self.call("scripts/test", "--all")[1])
 
     def test_parallel_tests_have_more_time(self):
         self.write("scripts/select-lab-tests", PRINTS_ITS_CALL).chmod(0o755)

@@ -60,10 +60,12 @@ class Stages(WithCheckout):
 
     def test_cost_counts_a_stage_once(self):
         tests = 20 + select.COST_OF_A_PROGRAM
-        base, host = self.programs["base"], self.programs["host"]
-        self.assertEqual(100 + tests, self.costs.of([base]))
-        self.assertEqual(300 + tests + 60 + select.COST_OF_A_PROGRAM, self.costs.of([host]))
-        self.assertEqual(self.costs.of([host]) + tests, self.costs.of([base, host]))
+        base, inventory = self.programs["base"], self.programs["inventory"]
+        targets = 300 + 60 + select.COST_OF_A_PROGRAM
+        self.assertEqual(targets, self.costs.of([]))
+        self.assertEqual(targets + tests, self.costs.of([base]))
+        self.assertEqual(targets + 50 + tests, self.costs.of([inventory]))
+        self.assertEqual(targets + 50 + 2 * tests, self.costs.of([base, inventory]))
 
     def test_file_belongs_to_the_innermost_stage(self):
         for file, stage in (("src/host/a.cpp", "host"), ("src/host/inventory/a.cpp", "inventory"), ("src/new.cpp", ""),
@@ -101,8 +103,8 @@ class Choice(WithCheckout):
 
     def test_changed_come_before_others(self):
         budget = self.costs.of([self.programs["base"], self.programs["host"]])
-        self.assertEqual("related: f", self.choose(0.99, budget, {"host": ((0, 0), "f")}).get(self.programs["host"]))
-        self.assertLessEqual(self.costs.of(self.choose(0.99, budget, {})), budget)
+        self.assertEqual("related: f", self.choose(0.5, budget, {"host": ((0, 0), "f")}).get(self.programs["host"]))
+        self.assertLessEqual(self.costs.of(self.choose(0.5, budget, {})), budget)
 
     def test_everything_runs_if_it_fits(self):
         self.assertEqual(set(self.checkout.programs), set(self.choose(0, 10**6, {})))
