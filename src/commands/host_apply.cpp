@@ -232,19 +232,25 @@ void applyParts(Session& session, const HostPolicy& policy, const HostApplyOptio
   }
 }
 
-// Also of a host.yaml with mistakes, in which it is off. Returns whether there is, or with `dryRun`
-// would be, a change.
-bool applyMemoryChecks(Session& session, bool dryRun) {
+// Also of a host.yaml with mistakes, in which it is off. Returns whether there is, or in a dry run
+// would be, a change. A saved plan does not have it: what that does, its dry run has shown.
+bool applyMemoryChecks(Session& session, const HostApplyOptions& options) {
   const bool wanted = session.configuration().host.gpuMemoryCheck;
   const auto& runDirectory = session.options().runDirectory;
   const auto checks = wanted ? MemoryChecks::on : MemoryChecks::off;
   if (state::memoryChecks(runDirectory) == checks) {
     return false;
   }
-  if (!dryRun) {
+  if (!options.plan.empty()) {
+    session.note(
+        "gpu-memory-check in host.yaml is not part of a saved plan; `vfpass host apply` without "
+        "--plan applies it");
+    return false;
+  }
+  if (!options.dryRun) {
     state::setMemoryChecks(runDirectory, checks);
   }
-  session.note(std::string("the memory of GPUs is ") + (dryRun ? "to be " : "now ") +
+  session.note(std::string("the memory of GPUs is ") + (options.dryRun ? "to be " : "now ") +
                (wanted ? "checked" : "left alone") + " at the end of their leases " +
                "(gpu-memory-check in host.yaml)");
   return true;
@@ -307,7 +313,7 @@ ExitCode applyHost(Session& session, const HostApplyOptions& options) {
   if (!options.dryRun) {
     session.requireChangesPossible("host apply");
   }
-  const bool checksChange = applyMemoryChecks(session, options.dryRun);
+  const bool checksChange = applyMemoryChecks(session, options);
   const HostPolicy& policy = soundPolicy(session);
   if (!options.dryRun) {
     recoverHostPlans(session);

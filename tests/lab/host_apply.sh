@@ -76,6 +76,9 @@ cp /etc/vfpass/host.yaml /tmp/host.yaml
 echo 'gpu-memory-check: true' >>/etc/vfpass/host.yaml
 expect_exit 3 "a dry run reports it" vfpass host apply --dry-run
 expect_equal "a dry run does not turn it on" "" "$(ls /run/vfpass/gpu-memory-check 2>/dev/null)"
+expect_exit 3 "a dry run saves its plan" vfpass host apply --dry-run --output /tmp/memory-check.plan
+expect_contains "a saved plan does not have it" "without --plan applies it" vfpass host apply --plan /tmp/memory-check.plan
+expect_equal "a saved plan does not turn it on" "" "$(ls /run/vfpass/gpu-memory-check 2>/dev/null)"
 expect "host apply" vfpass host apply
 expect_equal "it is on" /run/vfpass/gpu-memory-check "$(ls /run/vfpass/gpu-memory-check)"
 echo 'unknown: 1' >>/etc/vfpass/host.yaml
