@@ -28,6 +28,16 @@ std::string restartRemedy(const Lease& lease) {
          " down, then start it again, so that the hook prepares the device";
 }
 
+// The hook creates VFs only for a PF that has none: a change of the count removes all of them. With
+// fewer than the lease needs it refuses the start, so that a restart would cost the running VM.
+std::string missingVfRemedy(const Lease& lease, const PhysicalFunction& pf) {
+  return pf.vfs.empty() ? restartRemedy(lease)
+                        : "; the next start of " + shellArgument(lease.domainName) +
+                              " is refused until PF " + toString(pf.address) +
+                              " has it: raise its `virtual-function-count` in host.yaml and run "
+                              "`vfpass host apply` once no VM uses VFs of this PF";
+}
+
 std::vector<std::string> attributeDrift(const Lease& lease, const VirtualFunction& vf) {
   const std::string name = shellArgument(lease.domainName);
   // What the kernel changes only without a driver, it does not change under a running guest.
@@ -104,7 +114,7 @@ std::vector<std::string> kernelDrift(const Lease& lease, const Inventory& invent
         "kernel: the guest stopped without a release; run `vfpass recover` to scrub the VF");
   } else if (vfOf(lease).index >= pf->vfs.size()) {
     drift.push_back("kernel: VF " + std::to_string(vfOf(lease).index) + " does not exist" +
-                    restartRemedy(lease));
+                    missingVfRemedy(lease, *pf));
   } else {
     const auto attributes = attributeDrift(lease, pf->vfs[vfOf(lease).index]);
     drift.insert(drift.end(), attributes.begin(), attributes.end());

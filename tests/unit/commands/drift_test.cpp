@@ -133,6 +133,27 @@ TEST(AttributeDrift, OfVectorsNeedsAStop) {
                           "it again, to set it"));
 }
 
+TEST(VfDrift, RestartCreatesVfsOnlyForAPfWithoutAny) {
+  Lease lease;
+  lease.domainName = "train0";
+  lease.state = LeaseState::running;
+  lease.bootId = "boot";
+  vfOf(lease).index = 2;
+  PhysicalFunction pf;
+  pf.driver = "mlx5_core";
+  pf.netdevs = {{"ens1f0np0"}};
+  Inventory inventory;
+  inventory.pfs = {pf};
+  EXPECT_THAT(kernelDrift(lease, inventory, "boot", true),
+              ElementsAre(AllOf(HasSubstr("VF 2 does not exist; shut train0 down"),
+                                HasSubstr("start it again"))));
+  inventory.pfs[0].vfs.resize(1);
+  EXPECT_THAT(kernelDrift(lease, inventory, "boot", true),
+              ElementsAre("kernel: VF 2 does not exist; the next start of train0 is refused until "
+                          "PF 0000:00:00.0 has it: raise its `virtual-function-count` in host.yaml "
+                          "and run `vfpass host apply` once no VM uses VFs of this PF"));
+}
+
 class AttributesToSetTest : public testing::Test {
  protected:
   AttributesToSetTest() {
