@@ -13,27 +13,26 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* defaultHooksDirectory = "/etc/libvirt/hooks";
 // Outside /etc: libvirtd's AppArmor profile lets it run /usr/sbin/* unconfined, but programs below
 // its hooks directory only under its own profile.
 constexpr const char* defaultBinary = "/usr/sbin/vfpass-qemu-hook";
 
 struct HookOptions {
-  std::string hooksDirectory = defaultHooksDirectory;
+  std::string hooksDirectory = install::libvirtHooksDirectory;
   std::string binary = defaultBinary;
   bool noReload = false;
   bool force = false;
   bool dryRun = false;
 
   [[nodiscard]] install::HookPlaces places() const {
-    return {fs::absolute(hooksDirectory), fs::absolute(binary)};
+    return install::placesFrom(hooksDirectory, binary);
   }
 };
 
 // The hook program beside vfpass, if that runs from its build directory and the program is to be
 // installed. Only for libvirt's own directory: no other one needs a place that AppArmor allows.
 std::optional<fs::path> programToInstall(const install::HookPlaces& places) {
-  if (places.hooksDirectory != defaultHooksDirectory || places.binary != defaultBinary ||
+  if (!places.areLibvirts() || places.binary != defaultBinary ||
       fs::exists(places.binary)) {
     return std::nullopt;
   }
@@ -45,7 +44,7 @@ std::optional<fs::path> programToInstall(const install::HookPlaces& places) {
 // libvirt checks at its start whether there is any hook and caches the result, so that another hook
 // needs no reload. It may not know of a link that a package or an administrator made.
 bool needsReload(Session& session, const HookOptions& options, bool first) {
-  const bool ours = options.places().hooksDirectory == defaultHooksDirectory;
+  const bool ours = options.places().areLibvirts();
   return first ||
          (ours && doctor::hookKnowledge(session.root(),
                                         session.options().runDirectory.relative_path().string()) ==
@@ -74,7 +73,7 @@ void reloadIfNeeded(Session& session, const HookOptions& options, bool needed,
   if (!needed) {
     return;
   }
-  if (options.places().hooksDirectory != defaultHooksDirectory) {
+  if (!options.places().areLibvirts()) {
     actions.emplace_back("no daemon was reloaded: libvirt does not use that directory");
   } else if (options.noReload) {
     actions.emplace_back("no daemon was reloaded: libvirt calls the hook only after a reload");
@@ -107,14 +106,6 @@ ExitCode install(Session& session, const HookOptions& options) {
   return ExitCode::done;
 }
 
-std::string plannedReload(const HookOptions& options) {
-  return options.places().hooksDirectory != defaultHooksDirectory
-             ? "would reload no daemon: libvirt does not use that directory"
-         : options.noReload
-             ? "would reload no daemon: libvirt calls the hook only after a reload"
-             : "would reload the libvirt daemon if it runs, so that it looks for hooks again";
-}
-
 // What install() would do, with the same refusals.
 ExitCode showInstall(Session& session, const HookOptions& options) {
   session.requireThisHost("hook install");
@@ -127,10 +118,12 @@ ExitCode showInstall(Session& session, const HookOptions& options) {
   }
   const auto links = plannedLinks(places);
   actions.insert(actions.end(), links.begin(), links.end());
+  ExitCode code = actions.empty() ? ExitCode::done : ExitCode::pending;
   if (needsReload(session, options, !anyHookPresent(places))) {
-    actions.push_back(plannedReload(options));
+    const auto reload = install::plannedReload(places, options.noReload);
+    actions.push_back(reload.text);
+    code = reload.isChange ? ExitCode::pending : code;
   }
-  const ExitCode code = actions.empty() ? ExitCode::done : ExitCode::pending;
   if (actions.empty()) {
     actions.emplace_back("already installed");
   }

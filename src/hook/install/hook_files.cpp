@@ -141,6 +141,11 @@ void placeLink(const HookPlaces& places) {
 
 }  // namespace
 
+HookPlaces placesFrom(const fs::path& hooksDirectory, const fs::path& binary) {
+  const fs::path folder = fs::absolute(hooksDirectory).lexically_normal();
+  return {folder.has_filename() ? folder : folder.parent_path(), fs::absolute(binary)};
+}
+
 bool anyHookPresent(const HookPlaces& places) {
   if (isExecutableFile(places.single())) {
     return true;
@@ -218,6 +223,16 @@ std::vector<std::string> plannedLinks(const HookPlaces& places) {
     actions.push_back("would link " + linkText(places));
   }
   return actions;
+}
+
+PlannedReload plannedReload(const HookPlaces& places, bool noReload) {
+  if (!places.areLibvirts()) {
+    return {"would reload no daemon: libvirt does not use that directory"};
+  }
+  if (noReload) {
+    return {"would reload no daemon: libvirt calls the hook only after a reload"};
+  }
+  return {"would reload the libvirt daemon if it runs, so that it looks for hooks again", true};
 }
 
 std::vector<std::string> unlinkHook(const HookPlaces& places) {

@@ -79,6 +79,24 @@ TEST_F(HookFiles, PlannedLinksChangeNothing) {
   EXPECT_THAT(errorOf([&] { plannedLinks(missing); }), HasSubstr("cannot create directory"));
 }
 
+TEST_F(HookFiles, DirectoryMayEndWithASlash) {
+  EXPECT_EQ(placesFrom(folder_ / "hooks/", places_.binary).hooksDirectory, places_.hooksDirectory);
+  EXPECT_EQ(placesFrom(folder_ / "other/../hooks/.", places_.binary).hooksDirectory,
+            places_.hooksDirectory);
+  EXPECT_TRUE(placesFrom("/etc/libvirt/hooks/", places_.binary).areLibvirts());
+  EXPECT_FALSE(placesFrom("/etc/libvirt", places_.binary).areLibvirts());
+  const auto missing = placesFrom(folder_ / "none/", places_.binary);
+  EXPECT_THAT(plannedLinks(missing), SizeIs(3)) << "as linkHook(), which creates one directory";
+}
+
+TEST_F(HookFiles, OnlyAReloadOfADaemonIsAChange) {
+  const auto libvirts = placesFrom("/etc/libvirt/hooks", places_.binary);
+  EXPECT_TRUE(plannedReload(libvirts, false).isChange);
+  EXPECT_FALSE(plannedReload(libvirts, true).isChange);
+  EXPECT_THAT(plannedReload(libvirts, true).text, HasSubstr("only after a reload"));
+  EXPECT_FALSE(plannedReload(places_, false).isChange);
+}
+
 TEST_F(HookFiles, LeavesNoTemporaryFilesInHooksDirectories) {
   linkHook(places_);
   EXPECT_EQ(std::distance(fs::directory_iterator(places_.folder()), {}), 1);

@@ -6,7 +6,10 @@
 
 namespace vfpass::install {
 
-/// The paths of the hook program and of libvirt's hooks directory.
+/// Where libvirt looks for hooks.
+inline constexpr const char* libvirtHooksDirectory = "/etc/libvirt/hooks";
+
+/// The paths of the hook program and of a hooks directory, both absolute, without a `/` at the end.
 struct HookPlaces {
   std::filesystem::path hooksDirectory;
   std::filesystem::path binary;
@@ -15,7 +18,12 @@ struct HookPlaces {
   [[nodiscard]] std::filesystem::path link() const { return folder() / "vfpass"; }
   /// The only hook script of libvirt before 6.5; later releases run it first.
   [[nodiscard]] std::filesystem::path single() const { return hooksDirectory / "qemu"; }
+  [[nodiscard]] bool areLibvirts() const { return hooksDirectory == libvirtHooksDirectory; }
 };
+
+/// The places that a user names, also as `hooks/` or `../hooks`.
+HookPlaces placesFrom(const std::filesystem::path& hooksDirectory,
+                      const std::filesystem::path& binary);
 
 /// True if libvirt, starting now, would find any hook for its QEMU driver.
 bool anyHookPresent(const HookPlaces& places);
@@ -33,6 +41,14 @@ std::vector<std::string> linkHook(const HookPlaces& places);
 
 /// What linkHook() would do, one line per action. Throws as it does, and changes nothing.
 std::vector<std::string> plannedLinks(const HookPlaces& places);
+
+/// What the installation of a hook that needs a reload would do.
+struct PlannedReload {
+  std::string text;
+  bool isChange = false;  ///< it would reload a daemon
+};
+
+PlannedReload plannedReload(const HookPlaces& places, bool noReload);
 
 /// Removes the link; the directory stays. Throws (refused) if the link is not ours.
 std::vector<std::string> unlinkHook(const HookPlaces& places);
