@@ -17,7 +17,8 @@ Json quarantinedJson(const QuarantinedDevice& device) {
       {"found", textOrNull(device.found)}, {"elsewhere", listJson(device.elsewhere, addressJson)}};
 }
 
-// Where the card is now, as far as it can be recognized.
+// Where the card is now. That a function cannot be identified does not say that it is gone: its
+// identity may need root, or it answers with all ones.
 std::string cardText(const QuarantinedDevice& device) {
   if (device.identity.empty()) {
     return nothing;
@@ -32,7 +33,7 @@ std::string cardText(const QuarantinedDevice& device) {
   if (isReplaced(device)) {
     places.emplace_back("another card is here");
   }
-  return places.empty() ? "not found" : join(places, ", ");
+  return places.empty() ? "not identified" : join(places, ", ");
 }
 
 std::string resetText(const HandOverRecord& record) {

@@ -35,7 +35,7 @@ TEST(QuarantineReport, SaysWhereTheCardIs) {
   QuarantinedDevice gone = moved();
   gone.found.clear();
   gone.elsewhere.clear();
-  EXPECT_THAT(cardOf(gone), testing::HasSubstr("not found  a reason"));
+  EXPECT_THAT(cardOf(gone), testing::HasSubstr("not identified  a reason"));
   gone.found = gone.identity;
   EXPECT_THAT(cardOf(gone), testing::HasSubstr("here  a reason"));
 }
