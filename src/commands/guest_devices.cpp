@@ -60,8 +60,8 @@ std::string remedyWithoutDevices(const std::string& vm, const std::vector<Lease>
   std::vector<std::string> names;
   std::ranges::transform(leases, std::back_inserter(names), &Lease::domainName);
   const auto near = closestSpelling(vm, names);
-  return near ? "did you mean " + printable(*near) + "?"
-              : "run `vfpass attach " + shellArgument(vm) + "` first";
+  return "run `vfpass attach " + shellArgument(vm) + "` first" +
+         (near ? ", or did you mean " + printable(*near) + "?" : "");
 }
 
 // iommufd if any device uses it: that device cannot reach the others' BARs.

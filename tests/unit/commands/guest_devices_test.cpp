@@ -16,11 +16,11 @@ std::string remedyFor(const std::string& vm, const report::TopologyReport& host)
   return "nothing was thrown";
 }
 
-TEST(GuestDevices, VmWithoutLeaseHasSuggestionOrCommand) {
+TEST(GuestDevices, VmWithoutLeaseHasCommandAndSuggestion) {
   report::TopologyReport host;
   host.leases.resize(1);
   host.leases[0].domainName = "train0";
-  EXPECT_EQ(remedyFor("trian0", host), "did you mean train0?");
+  EXPECT_EQ(remedyFor("trian0", host), "run `vfpass attach trian0` first, or did you mean train0?");
   EXPECT_EQ(remedyFor("my vm", host), "run `vfpass attach 'my vm'` first");
 }
 
