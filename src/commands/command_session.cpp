@@ -84,8 +84,8 @@ LockProgress::LockProgress(report::ProgressLine& line, std::string subject)
 void LockProgress::show(report::ProgressLine& line, const std::string& subject,
                         const state::LockWait* wait) {
   ticker_.reset();
+  line.end();  // the seconds are those of this wait
   if (wait == nullptr) {
-    line.clear();
     return;
   }
   line.show("waiting for the lock of " +

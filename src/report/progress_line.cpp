@@ -58,6 +58,12 @@ void ProgressLine::clear() {
   erase();
 }
 
+void ProgressLine::end() {
+  const std::lock_guard lock(mutex_);
+  erase();
+  what_.clear();
+}
+
 void ProgressLine::erase() {
   if (visible_) {
     out_ << eraseLine << std::flush;

@@ -44,6 +44,17 @@ TEST_F(ProgressLineTest, TicksOncePerSecond) {
   EXPECT_EQ(written(), "\r\x1b[Krail0, 1 s");
 }
 
+TEST_F(ProgressLineTest, AfterTheEndTheTimeCountsAnew) {
+  line.show("rail0");
+  now += std::chrono::seconds(12);
+  line.end();
+  written();
+  line.tick();
+  EXPECT_EQ(written(), "") << "the old text";
+  line.show("rail1");
+  EXPECT_EQ(written(), "\r\x1b[Krail1, 0 s");
+}
+
 TEST_F(ProgressLineTest, RefreshWritesOnlyALineThatIsThere) {
   line.refresh();
   line.show("rail0");

@@ -33,6 +33,8 @@ class ProgressLine {
   [[nodiscard]] bool isEnabled() const { return enabled_; }
   /// Removes the line, before something else is written. The next show() or tick() writes it again.
   void clear();
+  /// The same, but nothing writes this text again, and the time counts from the next one.
+  void end();
 
  private:
   void draw();
