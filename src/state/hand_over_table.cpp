@@ -43,8 +43,9 @@ std::vector<QuarantinedDevice> readQuarantine(SQLite::Database& database) {
   if (!hasHandOverTables(database)) {
     return devices;
   }
-  SQLite::Statement query(database,
-                          "SELECT device, reason, since, identity FROM quarantine ORDER BY device");
+  const std::string identity = hasFormat(database, 5) ? "identity" : "''";
+  SQLite::Statement query(
+      database, "SELECT device, reason, since, " + identity + " FROM quarantine ORDER BY device");
   while (query.executeStep()) {
     devices.push_back({addressIn(query.getColumn(0).getString()), query.getColumn(1).getString(),
                        query.getColumn(2).getString(), query.getColumn(3).getString()});
@@ -90,7 +91,7 @@ std::optional<DeviceUse> readUse(SQLite::Database& database, const PciAddress& d
   }
   try {
     return deviceUseFromJson(query.getColumn(0).getString());
-  } catch (const CorruptDatabase&) {
+  } catch (const Error&) {  // also a record of a newer version
     return std::nullopt;
   }
 }

@@ -92,10 +92,26 @@ constexpr const char* versionFour = R"sql(
   CREATE TABLE quarantine (
     device TEXT PRIMARY KEY,
     reason TEXT NOT NULL,
+    since TEXT NOT NULL
+  ) STRICT;
+  PRAGMA user_version = 4;
+)sql";
+
+// Builds that were never released wrote format 4 with other members in the uses of devices, or with
+// a column `identity`.
+constexpr const char* versionFive = R"sql(
+  CREATE TABLE quarantined (
+    device TEXT PRIMARY KEY,
+    reason TEXT NOT NULL,
     since TEXT NOT NULL,
     identity TEXT NOT NULL
   ) STRICT;
-  PRAGMA user_version = 4;
+  INSERT INTO quarantined (device, reason, since, identity)
+    SELECT device, reason, since, '' FROM quarantine;
+  DROP TABLE quarantine;
+  ALTER TABLE quarantined RENAME TO quarantine;
+  DELETE FROM device_uses;
+  PRAGMA user_version = 5;
 )sql";
 
 int storedVersion(SQLite::Database& database) {
@@ -145,6 +161,9 @@ void migrate(SQLite::Database& database, const Location& location) {
   }
   if (found < 4) {
     database.exec(versionFour);
+  }
+  if (found < 5) {
+    database.exec(versionFive);
   }
   transaction.commit();
 }

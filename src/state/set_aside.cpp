@@ -137,23 +137,23 @@ bool takeGenerationNumber(SQLite::Statement& row, Salvage& salvage) {
 }
 
 /// False also if the number of the format is damaged.
-bool isBeforeQuarantine(SQLite::Database& database) {
-  return hasFormat(database, 1) && !hasFormat(database, 4);
+bool isBefore(SQLite::Database& database, int format) {
+  return hasFormat(database, 1) && !hasFormat(database, format);
 }
 
 void readAll(SQLite::Database& database, Salvage& salvage) {
   const auto into = [&salvage](auto take) {
     return [&salvage, take](SQLite::Statement& row) { return take(row, salvage); };
   };
+  const std::string identity = isBefore(database, 5) ? "''" : "identity";
   salvage.wholeQuarantine =
-      readRows(database, "SELECT device, reason, since, identity FROM quarantine NOT INDEXED",
+      readRows(database,
+               "SELECT device, reason, since, " + identity + " FROM quarantine NOT INDEXED",
                into(takeQuarantined)) ||
-      isBeforeQuarantine(database);
-  const std::string ended = " FROM ended_leases NOT INDEXED";
-  const bool hasRecords = !isBeforeQuarantine(database);
+      isBefore(database, 4);
+  const std::string record = isBefore(database, 4) ? "'', ''" : "record, seal";
   readRows(database,
-           "SELECT domain, vf_name, generation, " +
-               std::string(hasRecords ? "record, seal" : "'', ''") + ended,
+           "SELECT domain, vf_name, generation, " + record + " FROM ended_leases NOT INDEXED",
            into(takeEnded));
   readRows(database, "SELECT last FROM generation", into(takeGenerationNumber));
 }

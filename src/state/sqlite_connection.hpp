@@ -62,7 +62,7 @@ std::filesystem::path putReplacementInPlace(const Location& location);
 void finishReplacement(const Location& location, std::chrono::milliseconds timeout);
 
 /// The schema version that this program writes (`PRAGMA user_version`).
-inline constexpr int schemaVersion = 4;
+inline constexpr int schemaVersion = 5;
 
 /// Returns 0 for an empty database. Throws Error if a newer vfpass wrote it, and CorruptDatabase if
 /// it has lost its number.

@@ -113,7 +113,7 @@ def metadata_of_version_1(metadata, secret, host):
 
 
 def database_of_format_2(path):
-    """Drops what formats 3 and 4 have added. Returns the number of the format."""
+    """Drops what formats 3 to 5 have added. Returns the number of the format."""
     database = sqlite3.connect(path, isolation_level=None)
     for table in ("ended_leases", "device_uses", "quarantine"):
         database.execute(f"DROP TABLE {table}")

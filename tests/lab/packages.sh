@@ -109,7 +109,7 @@ expect "dpkg --install" dpkg --install "$packages"/vfpass_*.deb
 expect "the managed VM starts" start_paused a
 qemu=$(qemu_of a)
 guests_run "after installing again"
-expect_equal "the start, which wrote to it, has migrated the database" 4 "$(format_of_database)"
+expect_equal "the start, which wrote to it, has migrated the database" 5 "$(format_of_database)"
 
 section "detach, then purge"
 stop_hard a

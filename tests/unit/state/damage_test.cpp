@@ -184,6 +184,13 @@ TEST_F(TableDamageTest, KeepsTheOtherEntriesOfADamagedQuarantine) {
   EXPECT_EQ(open().quarantined().at(0).identity, "15b3:1021.0 serial 1");
 }
 
+TEST_F(TableDamageTest, KeepsTheQuarantineOfFormat4) {
+  execute("ALTER TABLE quarantine DROP COLUMN identity; PRAGMA user_version = 4");
+  execute("UPDATE leases SET lease = '{'");
+  EXPECT_TRUE(setAsideCorruptDatabase(folder()).keptQuarantine);
+  expectQuarantine({badDevice, otherDevice});
+}
+
 TEST_F(TableDamageTest, KeepsTheEndOfALeaseWhoseRecordIsDamaged) {
   execute("UPDATE ended_leases SET record = '{'");
   expectSetAside();

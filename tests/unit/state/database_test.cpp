@@ -58,7 +58,7 @@ TEST_F(DatabaseTest, CreatesPrivateDirectoryAndFile) {
 TEST_F(DatabaseTest, StoresItsSettingsInTheFile) {
   static_cast<void>(open());
   EXPECT_EQ(textOf("PRAGMA journal_mode"), "wal");
-  EXPECT_EQ(textOf("PRAGMA user_version"), "4");
+  EXPECT_EQ(textOf("PRAGMA user_version"), "5");
 }
 
 TEST_F(DatabaseTest, LeasesAreSortedAfterReopening) {
@@ -418,7 +418,7 @@ TEST_F(DatabaseTest, MigratesTheFirstFormat) {
   EXPECT_EQ(reader.leases().size(), 1U);
   EXPECT_EQ(textOf("PRAGMA user_version"), "1");
   Database database = open();
-  EXPECT_EQ(textOf("PRAGMA user_version"), "4");
+  EXPECT_EQ(textOf("PRAGMA user_version"), "5");
   database.recordSoftRoce({"rxe0", "eth0", 1, "boot-a"});
   EXPECT_EQ(database.softRoceRecords().size(), 1U);
   EXPECT_EQ(database.leases(), (std::vector{sampleLease(1, "a", 1)}));
@@ -426,8 +426,8 @@ TEST_F(DatabaseTest, MigratesTheFirstFormat) {
 
 TEST_F(DatabaseTest, RefusesNewerFormat) {
   static_cast<void>(open());
-  SQLite::Database(file().string(), SQLite::OPEN_READWRITE).exec("PRAGMA user_version = 5");
-  EXPECT_THAT(errorOf([&] { return open(); }).what(), HasSubstr("has format 5"));
+  SQLite::Database(file().string(), SQLite::OPEN_READWRITE).exec("PRAGMA user_version = 6");
+  EXPECT_THAT(errorOf([&] { return open(); }).what(), HasSubstr("has format 6"));
   const Database reader(folder(), Database::Open::readOnly, milliseconds(100));
   EXPECT_THAT(errorOf([&] { return reader.leases(); }).remedy(), HasSubstr("newer vfpass"));
 }

@@ -136,6 +136,16 @@ TEST_F(HandOverTest, DamagedUseIsNoneAndIsReplaced) {
   EXPECT_TRUE(database.deviceUse(lease.device));
 }
 
+// It is left by a newer version before a downgrade.
+TEST_F(HandOverTest, UseOfANewerVersionIsNoneAndIsReplaced) {
+  const Lease lease = leased(1);
+  SQLite::Database(state / "vfpass.db", SQLite::OPEN_READWRITE)
+      .exec("UPDATE device_uses SET device_use = json_set(device_use, '$.later', 1)");
+  EXPECT_FALSE(database.deviceUse(lease.device));
+  database.recordUse({lease.device, lease.domain, UseBegin{"boot", ErrorCounts{4}}, std::nullopt});
+  EXPECT_TRUE(database.deviceUse(lease.device));
+}
+
 TEST_F(HandOverTest, OldestRecordsOfAnEntryAreForgotten) {
   Lease last;
   for (int count = 0; count < 103; ++count) {
@@ -181,6 +191,25 @@ TEST_F(HandOverTest, MigrationKeepsWhichLeasesHaveEnded) {
   EXPECT_TRUE(migrated.handOvers().empty());
   migrated.quarantine({lease.device, "a reason", "now"});
   EXPECT_EQ(migrated.quarantined().size(), 1U);
+}
+
+// Format 4 had no identity; builds that were never released gave it one.
+TEST_F(HandOverTest, MigrationKeepsTheQuarantineOfFormat4) {
+  const Lease lease = leased(1);
+  database.quarantine({lease.device, "its reset failed", "2026-11-28T12:00:00Z"});
+  for (const std::string change : {"ALTER TABLE quarantine DROP COLUMN identity", ""}) {
+    SQLite::Database(state / "vfpass.db", SQLite::OPEN_READWRITE)
+        .exec(change + "; PRAGMA user_version = 4");
+    const std::vector<QuarantinedDevice> expected{
+        {lease.device, "its reset failed", "2026-11-28T12:00:00Z"}};
+    EXPECT_EQ(Database(state, Database::Open::readOnly, 500ms).quarantined(), expected);
+    Database migrated(state, Database::Open::createIfMissing, 500ms);
+    EXPECT_EQ(migrated.quarantined(), expected);
+    EXPECT_FALSE(migrated.deviceUse(lease.device));
+    migrated.quarantine({PciAddress{0, 0x3b, 0, 7}, "a reason", "now", "an identity"});
+    EXPECT_EQ(migrated.quarantined().back().identity, "an identity");
+    EXPECT_TRUE(migrated.endQuarantine(PciAddress{0, 0x3b, 0, 7}));
+  }
 }
 
 }  // namespace

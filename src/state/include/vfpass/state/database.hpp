@@ -111,8 +111,8 @@ class Database {
   void endLeases(const std::vector<EndedLease>& leases);
   /// The records of ended leases, newest first.
   [[nodiscard]] std::vector<StoredHandOver> handOvers() const;
-  /// What is known of a device since a domain leased it. Nothing if its record is damaged, which
-  /// must not keep a VM from starting or stopping.
+  /// What is known of a device since a domain leased it. Nothing if its record is damaged or one of
+  /// a newer version, which must not keep a VM from starting or stopping.
   [[nodiscard]] std::optional<DeviceUse> deviceUse(const PciAddress& device) const;
   /// Inserts or replaces (key: device).
   void recordUse(const DeviceUse& use);
