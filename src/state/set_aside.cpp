@@ -68,6 +68,7 @@ struct Salvage {
   bool wholeQuarantine = false;
   std::vector<EndedRow> ended;
   std::int64_t generation = 0;
+  std::int64_t operation = 0;  ///< the highest number of an operation: they are never reused
 };
 
 bool isDamage(const SQLite::Exception& error) {
@@ -136,6 +137,17 @@ bool takeGenerationNumber(SQLite::Statement& row, Salvage& salvage) {
   return true;
 }
 
+bool takeOperationNumber(SQLite::Statement& row, Salvage& salvage) {
+  // A damaged one could leave no number for the next operation.
+  constexpr std::int64_t highest = std::int64_t{1} << 48U;
+  const std::int64_t number = row.getColumn(0).getInt64();
+  if (number > highest) {
+    return false;
+  }
+  salvage.operation = std::max(salvage.operation, number);
+  return true;
+}
+
 /// False also if the number of the format is damaged.
 bool isBefore(SQLite::Database& database, int format) {
   return hasFormat(database, 1) && !hasFormat(database, format);
@@ -156,6 +168,9 @@ void readAll(SQLite::Database& database, Salvage& salvage) {
            "SELECT domain, vf_name, generation, " + record + " FROM ended_leases NOT INDEXED",
            into(takeEnded));
   readRows(database, "SELECT last FROM generation", into(takeGenerationNumber));
+  readRows(database, "SELECT seq FROM sqlite_sequence WHERE name = 'operations'",
+           into(takeOperationNumber));
+  readRows(database, "SELECT id FROM operations NOT INDEXED", into(takeOperationNumber));
 }
 
 /// Throws Error if the file cannot be read at all for another reason than its damage.
@@ -183,6 +198,14 @@ void writeEnded(SQLite::Database& database, const EndedRow& row) {
   insert.exec();
 }
 
+/// What AUTOINCREMENT of SQLite counts on from.
+void writeOperationNumber(SQLite::Database& database, std::int64_t number) {
+  SQLite::Statement insert(database,
+                           "INSERT INTO sqlite_sequence (name, seq) VALUES ('operations', ?)");
+  insert.bind(1, number);
+  insert.exec();
+}
+
 void write(SQLite::Database& database, const Location& location, const Salvage& salvage) {
   database.exec("PRAGMA synchronous = FULL");
   migrate(database, location);
@@ -194,6 +217,7 @@ void write(SQLite::Database& database, const Location& location, const Salvage& 
     writeEnded(database, row);
   }
   raiseGeneration(database, static_cast<std::uint64_t>(salvage.generation));
+  writeOperationNumber(database, salvage.operation);
   transaction.commit();
   // Last: until then, all data is in the file itself, synced, and needs no checkpoint.
   database.execAndGet("PRAGMA journal_mode = WAL");

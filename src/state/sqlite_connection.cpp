@@ -93,6 +93,18 @@ void prepare(SQLite::Database& database, const Location& location,
   }
 }
 
+/// In WAL mode, SQLite goes on writing into a file that setAsideCorruptDatabase() has moved.
+void requireInPlace(SQLite::Database& database, const Location& location) {
+  int moved = 0;
+  sqlite3_file_control(database.getHandle(), "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+  if (moved != 0) {
+    throw Error(subject(location) +
+                    " has been moved or replaced since this process opened it, so the change is "
+                    "not recorded",
+                "run `vfpass recover`");
+  }
+}
+
 }  // namespace
 
 void throwSqliteFailure(const SqliteFailure& failure, const Location& location,
@@ -156,7 +168,13 @@ void inTransaction(SQLite::Database& database, const Location& location,
   try {
     SQLite::Transaction transaction(database, forWriting ? SQLite::TransactionBehavior::IMMEDIATE
                                                          : SQLite::TransactionBehavior::DEFERRED);
+    if (forWriting) {
+      requireInPlace(database, location);
+    }
     work(database);
+    if (forWriting) {
+      requireInPlace(database, location);
+    }
     transaction.commit();
   } catch (const SQLite::Exception& error) {
     throwSqliteFailure(

@@ -200,6 +200,41 @@ TEST_F(TableDamageTest, KeepsTheEndOfALeaseWhoseRecordIsDamaged) {
   EXPECT_TRUE(open().handOvers().empty());
 }
 
+// It would write into the file that is set aside.
+TEST_F(TableDamageTest, ProcessThatHasTheOldFileOpenWritesNoMore) {
+  Database writer = open();
+  execute("UPDATE device_uses SET device_use = '{'");
+  setAsideCorruptDatabase(folder());
+  const Error error = errorOf([&] { writer.quarantine({PciAddress{0, 0x3b, 0, 3}, "a", "b"}); });
+  EXPECT_THAT(error.what(), testing::HasSubstr("has been moved or replaced"));
+  EXPECT_THAT(error.remedy(), testing::HasSubstr("vfpass recover"));
+  EXPECT_THROW(writer.beginOperation(samplePlan(1), "boot-a"), Error);
+  expectQuarantine({badDevice, otherDevice});
+}
+
+TEST_F(TableDamageTest, ChangeDuringWhichTheFileIsSetAsideIsNotCommitted) {
+  Database writer = open();
+  const PciAddress device{0, 0x3b, 0, 3};
+  std::filesystem::path aside;
+  const auto change = [&] {
+    writer.quarantine({device, "a", "b"});
+    aside = file().string() + ".moved";
+    std::filesystem::rename(file(), aside);
+  };
+  EXPECT_THROW(writer.together(change), Error);
+  std::filesystem::rename(aside, file());
+  expectQuarantine({badDevice, otherDevice});
+}
+
+// A number names the lock file of a writer, which may still live.
+TEST_F(TableDamageTest, NumbersOfOperationsAreNotUsedAgain) {
+  const std::int64_t ended = open().beginOperation(samplePlan(2), "boot-a");
+  open().finishOperation(ended);
+  execute("UPDATE operations SET domain = 'x'");
+  setAsideCorruptDatabase(folder());
+  EXPECT_EQ(open().beginOperation(samplePlan(2), "boot-a"), ended + 1);
+}
+
 // A process that was killed while it replaced the damaged database.
 TEST_F(TableDamageTest, ReplacementIsCompletedByTheNextProcess) {
   execute("UPDATE leases SET lease = '{'");

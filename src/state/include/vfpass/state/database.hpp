@@ -170,8 +170,9 @@ struct SetAside {
 };
 
 /// Renames a database that Database::requireUndamaged() refuses, and replaces it by one with the
-/// devices in quarantine and the ended leases that can still be read in it. If the process is
-/// killed meanwhile, the next one that opens the database for writing completes that. Throws
+/// devices in quarantine, the ended leases and the highest number of an operation that can still be
+/// read in it. Changes by a process that has the damaged one open throw Error from then on. If this
+/// process is killed meanwhile, the next one that opens the database for writing completes that. Throws
 /// ExitCode::refused if it is not damaged (another process has rebuilt it meanwhile).
 SetAside setAsideCorruptDatabase(const std::filesystem::path& stateDirectory);
 
