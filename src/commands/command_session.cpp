@@ -199,7 +199,8 @@ state::Database& Session::database() {
     } catch (const state::CorruptDatabase& error) {
       const auto aside = state::setAsideCorruptDatabase(options_.stateDirectory);
       warn(std::string(error.what()) + "; moved to " + aside.file.string() +
-           ", rebuilding the leases from the domains" +
+           (aside.keptLeases ? ", with leases and journal kept"
+                             : "; `vfpass recover` rebuilds the leases from the domains") +
            (aside.keptQuarantine
                 ? ""
                 : "; not every device in quarantine could be read: before a VM gets a device, look "

@@ -73,7 +73,8 @@ struct Salvage {
 
 bool isDamage(const SQLite::Exception& error) {
   const int code = error.getExtendedErrorCode() & 0xff;
-  return code == SQLITE_CORRUPT || code == SQLITE_NOTADB || code == SQLITE_ERROR;
+  return code == SQLITE_CORRUPT || code == SQLITE_NOTADB || code == SQLITE_ERROR ||
+         code == SQLITE_CONSTRAINT;
 }
 
 /// Calls `take` with each row that can be read, until one cannot. False if there is such a row, or
@@ -173,20 +174,18 @@ void readAll(SQLite::Database& database, Salvage& salvage) {
   readRows(database, "SELECT id FROM operations NOT INDEXED", into(takeOperationNumber));
 }
 
-/// Throws Error if the file cannot be read at all for another reason than its damage.
-Salvage salvageOf(const Location& location) {
+/// Throws Error if the copy cannot be read at all for another reason than its damage.
+Salvage salvageOf(const Location& copy) {
   Salvage salvage;
-  withPrivateCopy(location, [&](const Location& copy) {
-    try {
-      SQLite::Database database(copy.file.string(), SQLite::OPEN_READWRITE);
-      readAll(database, salvage);
-    } catch (const SQLite::Exception& error) {
-      if (!isDamage(error)) {
-        throwSqliteFailure({error.getExtendedErrorCode(), 0, error.what()}, location,
-                           deadlines::rebuildDatabase);
-      }
+  try {
+    SQLite::Database database(copy.file.string(), SQLite::OPEN_READWRITE);
+    readAll(database, salvage);
+  } catch (const SQLite::Exception& error) {
+    if (!isDamage(error)) {
+      throwSqliteFailure({error.getExtendedErrorCode(), 0, error.what()}, copy,
+                         deadlines::rebuildDatabase);
     }
-  });
+  }
   return salvage;
 }
 
@@ -206,9 +205,7 @@ void writeOperationNumber(SQLite::Database& database, std::int64_t number) {
   insert.exec();
 }
 
-void write(SQLite::Database& database, const Location& location, const Salvage& salvage) {
-  database.exec("PRAGMA synchronous = FULL");
-  migrate(database, location);
+void writeSalvage(SQLite::Database& database, const Salvage& salvage) {
   SQLite::Transaction transaction(database);
   for (const QuarantinedDevice& device : salvage.quarantine) {
     writeQuarantine(database, device);
@@ -219,12 +216,87 @@ void write(SQLite::Database& database, const Location& location, const Salvage& 
   raiseGeneration(database, static_cast<std::uint64_t>(salvage.generation));
   writeOperationNumber(database, salvage.operation);
   transaction.commit();
-  // Last: until then, all data is in the file itself, synced, and needs no checkpoint.
-  database.execAndGet("PRAGMA journal_mode = WAL");
 }
 
-/// Under its name, a replacement is always complete.
-void writeReplacement(const Location& location, const Salvage& salvage) {
+/// Under the name `damaged`. False if not even its schema can be read.
+bool attachDamaged(SQLite::Database& database, const Location& copy) {
+  try {
+    SQLite::Statement attach(database, "ATTACH ? AS damaged");
+    attach.bind(1, std::filesystem::canonical(copy.file).string());
+    attach.exec();
+    return true;
+  } catch (const SQLite::Exception& error) {
+    if (!isDamage(error)) {
+      throw;
+    }
+    return false;
+  }
+}
+
+struct CopiedTable {
+  std::string name;
+  std::string columns;
+};
+
+/// Copies these tables, or none of them if a row of one cannot be read, or `parse` throws Error.
+template <typename Parse>
+bool copyTables(SQLite::Database& database, const std::vector<CopiedTable>& tables, Parse parse) {
+  try {
+    SQLite::Transaction transaction(database);
+    for (const auto& [name, columns] : tables) {
+      database.exec("INSERT INTO main." + name + " (" + columns + ") SELECT " + columns +
+                    " FROM damaged." + name + " NOT INDEXED");
+    }
+    parse();
+    transaction.commit();
+    return true;
+  } catch (const SQLite::Exception& error) {
+    if (!isDamage(error)) {
+      throw;
+    }
+  } catch (const Error&) {  // a damaged record, or one of a newer version
+  }
+  return false;
+}
+
+/// Only together: the journal of an operation says what becomes of its leases.
+bool copyLeasesAndJournal(SQLite::Database& database) {
+  return copyTables(database,
+                    {{"leases", "domain, vf_name, pf, vf_index, generation, state, boot_id, lease"},
+                     {"operations", "id, kind, domain, domain_name, boot_id"},
+                     {"steps", "operation, position, status, action, undo, reason, disrupts"}},
+                    [&] {
+                      for (const Lease& lease : readLeases(database)) {
+                        raiseGeneration(database, lease.generation);
+                      }
+                      readOperations(database);
+                    });
+}
+
+void copySoftRoce(SQLite::Database& database) {
+  copyTables(database, {{"soft_roce", "name, netdev, number, boot_id"}},
+             [&] { readSoftRoceRecords(database); });
+}
+
+/// Returns whether it has the leases and the journal.
+bool write(SQLite::Database& database, const Location& draft, const Location& copy,
+           const Salvage& salvage) {
+  database.exec("PRAGMA synchronous = FULL");
+  migrate(database, draft);
+  writeSalvage(database, salvage);
+  const bool attached = attachDamaged(database, copy);
+  const bool keptLeases = attached && copyLeasesAndJournal(database);
+  if (attached) {
+    copySoftRoce(database);
+  }
+  // Last: until then, all data is in the file itself, synced, and needs no checkpoint.
+  database.execAndGet("PRAGMA main.journal_mode = WAL");
+  return keptLeases;
+}
+
+/// Under its name, a replacement is always complete. Returns whether it has leases and journal.
+bool writeReplacement(const Location& location, const Location& copy, const Salvage& salvage) {
+  bool keptLeases = false;
   const Location draft{location.folder, location.folder / "vfpass-rebuilding.db"};
   for (const auto& file : {draft.file, walOf(draft), shmOf(draft),
                            std::filesystem::path(draft.file.string() + "-journal")}) {
@@ -233,13 +305,14 @@ void writeReplacement(const Location& location, const Salvage& salvage) {
   makePrivateFile(draft.file);
   try {
     SQLite::Database database(draft.file.string(), SQLite::OPEN_READWRITE | SQLite::OPEN_NOFOLLOW);
-    write(database, draft, salvage);
+    keptLeases = write(database, draft, copy, salvage);
   } catch (const SQLite::Exception& error) {
     throwSqliteFailure({error.getExtendedErrorCode(), 0, error.what()}, draft,
                        deadlines::rebuildDatabase);
   }
   std::filesystem::rename(draft.file, replacementOf(location));
   syncFolder(location.folder);
+  return keptLeases;
 }
 
 }  // namespace
@@ -276,9 +349,14 @@ SetAside setAsideCorruptDatabase(const std::filesystem::path& stateDirectory) {
     throw Error("cannot set aside " + printable(location.file.string()) + ": not damaged", {},
                 ExitCode::refused);
   }
-  const Salvage salvage = salvageOf(location);
-  writeReplacement(location, salvage);
-  return {putReplacementInPlace(location), salvage.wholeQuarantine};
+  SetAside result;
+  withPrivateCopy(location, [&](const Location& copy) {
+    const Salvage salvage = salvageOf(copy);
+    result.keptQuarantine = salvage.wholeQuarantine;
+    result.keptLeases = writeReplacement(location, copy, salvage);
+  });
+  result.file = putReplacementInPlace(location);
+  return result;
 }
 
 }  // namespace vfpass::state

@@ -191,7 +191,7 @@ void checkReplacement(const fs::path& folder) {
     return require(error.code() != ExitCode::refused, "a damaged database is found damaged");
   }
   const Database replacement(folder, Database::Open::createIfMissing, noWait);
-  require(replacement.leases().empty(), "the database that replaces a damaged one is empty");
+  replacement.requireUndamaged();
 }
 
 }  // namespace

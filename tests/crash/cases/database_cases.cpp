@@ -129,6 +129,20 @@ void damagedTable(Case& test) {
   expectWorkingVm(test, "vm2");
 }
 
+// A table that no recovery needs: the interrupted attach is rolled back all the same.
+void damagedHistoryDuringAttach(Case& test) {
+  setUpVms(test.world, 1);
+  const std::string before = test.state();
+  test.run({"attach", "vm0"}, killBeforeDefine());
+  overwriteTable(test.world, "device_uses");
+  const Result found = test.run({"recover"});
+  test.expectSuccess(found);
+  test.expect(found.output.find("vfpass.db.corrupt-1") != std::string::npos,
+              "the damaged database is set aside");
+  test.expectState({before});
+  expectWorkingVm(test, "vm0");
+}
+
 void damagedHeader(Case& test) {
   setUpVms(test.world, 1);
   test.run({"attach", "vm0"});
@@ -200,6 +214,7 @@ std::vector<NamedCase> databaseCases() {
   return {{"damaged-record", damagedRecord},
           {"damaged-pages", damagedPages},
           {"damaged-header", damagedHeader},
+          {"damaged-history-during-attach", damagedHistoryDuringAttach},
           {"damaged-leases", damagedTable<0>},
           {"damaged-generation", damagedTable<1>},
           {"damaged-operations", damagedTable<2>},

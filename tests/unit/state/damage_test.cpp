@@ -77,7 +77,6 @@ class TableDamageTest : public testing::Test {
     EXPECT_TRUE(std::filesystem::exists(setAsideCorruptDatabase(folder()).file));
     EXPECT_NO_THROW(reader().requireUndamaged());
     EXPECT_NO_THROW(open().requireUndamaged());
-    EXPECT_TRUE(open().leases().empty());
   }
   void expectQuarantine(const std::vector<PciAddress>& expected) const {
     std::vector<PciAddress> found;
@@ -159,6 +158,40 @@ INSTANTIATE_TEST_SUITE_P(EachTable, PageDamageTest,
                                          "ended_leases", "device_uses", "quarantine",
                                          "sqlite_autoindex_quarantine_1",
                                          "sqlite_autoindex_leases_2"));
+
+class HistoryDamageTest : public TableDamageTest,
+                          public testing::WithParamInterface<const char*> {};
+
+// An interrupted attach or detach can still be completed or rolled back.
+TEST_P(HistoryDamageTest, KeepsLeasesJournalAndSoftRoce) {
+  const auto leases = open().leases();
+  const auto operations = open().openOperations();
+  overwritePage(GetParam());
+  EXPECT_TRUE(setAsideCorruptDatabase(folder()).keptLeases);
+  EXPECT_EQ(open().leases(), leases);
+  EXPECT_GE(open().lastGeneration(), leases.at(0).generation);
+  ASSERT_EQ(open().openOperations().size(), 1U);
+  EXPECT_EQ(open().openOperations()[0].id, operations.at(0).id);
+  EXPECT_EQ(open().openOperations()[0].steps.size(), operations.at(0).steps.size());
+  EXPECT_EQ(open().softRoceRecords().size(), 1U);
+}
+
+INSTANTIATE_TEST_SUITE_P(EachTable, HistoryDamageTest,
+                         testing::Values("generation", "ended_leases", "device_uses", "quarantine",
+                                         "sqlite_autoindex_leases_2"));
+
+TEST_F(TableDamageTest, KeepsLeasesAndJournalOnlyTogether) {
+  for (const std::string change : {"UPDATE leases SET lease = '{'", "DROP TABLE steps",
+                                   "UPDATE operations SET kind = 'later'"}) {
+    open().recordLease(sampleLease(1, "rail0", 1));
+    open().beginOperation(samplePlan(1), "boot-a");
+    execute(change + "; DROP TABLE device_uses");
+    EXPECT_FALSE(setAsideCorruptDatabase(folder()).keptLeases) << change;
+    EXPECT_TRUE(open().leases().empty());
+    EXPECT_TRUE(open().openOperations().empty());
+    EXPECT_EQ(open().softRoceRecords().size(), 1U);
+  }
+}
 
 // Without this, metadata that a domain gets again would bring the lease back.
 TEST_F(TableDamageTest, KeepsWhichLeasesHaveEndedAndTheirRecords) {

@@ -167,13 +167,16 @@ class Database {
 struct SetAside {
   std::filesystem::path file;  ///< `vfpass.db.corrupt-<n>`
   bool keptQuarantine = true;  ///< false: not all devices in quarantine could be read
+  bool keptLeases = true;  ///< false: a lease or the journal could not be read, and all are lost
 };
 
 /// Renames a database that Database::requireUndamaged() refuses, and replaces it by one with the
 /// devices in quarantine, the ended leases and the highest number of an operation that can still be
-/// read in it. Changes by a process that has the damaged one open throw Error from then on. If this
-/// process is killed meanwhile, the next one that opens the database for writing completes that. Throws
-/// ExitCode::refused if it is not damaged (another process has rebuilt it meanwhile).
+/// read in it. It has the leases and the journal, too, if all of both can be read, and the SoftRoCE
+/// links if all of them can. Changes by a process that has the damaged one open throw Error from
+/// then on. If this process is killed meanwhile, the next one that opens the database for writing
+/// completes that. Throws ExitCode::refused if it is not damaged (another process has rebuilt it
+/// meanwhile).
 SetAside setAsideCorruptDatabase(const std::filesystem::path& stateDirectory);
 
 }  // namespace vfpass::state
