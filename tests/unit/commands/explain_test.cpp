@@ -77,6 +77,12 @@ TEST(Explain, EveryCheckOfDoctorHasPageInTheOrderOfItsReport) {
   EXPECT_EQ(documented, doctor::checkNames());
 }
 
+TEST(Explain, NumberOfChecksOfDoctorIsDocumented) {
+  const std::string number = std::to_string(doctor::checkNames().size());
+  EXPECT_THAT(textOf(std::filesystem::path(VFPASS_SOURCE_DIR) / "docs/commands.md"),
+              testing::HasSubstr("check this host: " + number + " checks in the order"));
+}
+
 TEST(Explain, EveryFindingOfVerifyHasPage) {
   const auto documented = documentedKeys("verify");
   const auto keys = keysInSources();
