@@ -141,7 +141,8 @@ class MaintainerScriptsTest(unittest.TestCase):
         self.domain("plain", PLAIN)
         said = self.remove()
         self.assertIn("        train0\n", said)
-        self.assertIn("vfpass detach VM", said)
+        self.assertIn("`vfpass detach VM`", said)
+        self.assertIn("with `vfpass detach VM --keep`", said)
         self.assertNotIn("plain", said)
 
     def test_purge_is_refused_while_a_domain_has_our_devices(self):

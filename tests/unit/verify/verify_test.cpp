@@ -753,6 +753,14 @@ TEST_F(VerifyTest, FailsForMissingOrUncheckedLatency) {
   }
 }
 
+TEST_F(VerifyTest, ShowsLongLatencyWithoutExponent) {
+  const std::string sound = "\"median\": 2.5, \"p99\": 4";
+  const auto at = guest.latency.find(sound);
+  ASSERT_NE(at, std::string::npos);
+  guest.latency.replace(at, sound.size(), "\"median\": 4010, \"p99\": 14600");
+  EXPECT_THAT(find(verify(), "latency-host").seen, HasSubstr("read 4010 us, 99 % within 14.6 ms"));
+}
+
 TEST_F(VerifyTest, FailsWithoutWantedGpu) {
   EXPECT_EQ(find(verify(), "gpu").outcome, Outcome::waived);
   plan.gpuTest = GpuTest::wanted;
