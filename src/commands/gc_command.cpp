@@ -97,17 +97,39 @@ std::map<Uuid, std::vector<Lease>> byDomain(const std::vector<Lease>& leases) {
   return domains;
 }
 
+// Leases of a domain that libvirt does not have (yet, or again), but that a mapping names.
+void reportKept(Session& session, const std::vector<Lease>& leases, const plan::DomainUse& use) {
+  if (!use.exists && use.mapped && !leases.empty()) {
+    const std::string name = printable(leases.front().domainName);
+    session.note("kept the leases of domain " + name +
+                 ": libvirt has no such domain, but a mapping names it; run `vfpass detach " +
+                 shellQuoted(name) + "` to release them");
+  }
+}
+
+void noteNothingToDo(Session& session, const std::vector<Lease>& leases) {
+  if (session.hasDoneNothing()) {
+    session.note(leases.empty() ? "nothing to do: there are no leases"
+                                : "nothing to do: domains use all leases");
+  }
+}
+
 ExitCode showPlans(Session& session) {
   const auto leases = session.readLeases();
   std::vector<Plan> plans;
   const auto survey = leases.empty() ? commands::DomainSurvey{} : surveyDomains(session);
   for (const auto& [domain, own] : byDomain(leases)) {
-    const auto garbage = plan::findGarbage(own, useOf(session, survey.find(domain), own));
+    const auto use = useOf(session, survey.find(domain), own);
+    reportKept(session, own, use);
+    const auto garbage = plan::findGarbage(own, use);
     if (!garbage.empty()) {
       plans.push_back(planFor(domain, garbage, leases, inventoryFor(session, garbage), survey));
     }
   }
   report::writePlans(session.out(), plans, session.style());
+  if (plans.empty()) {
+    noteNothingToDo(session, leases);
+  }
   return plans.empty() ? ExitCode::done : ExitCode::pending;
 }
 
@@ -119,16 +141,6 @@ void reportReleased(Session& session, const std::vector<Lease>& garbage) {
   for (const auto& lease : garbage) {
     session.note("released lease " + lease.entry + " of domain " + printable(lease.domainName) +
                  " (" + toString(lease.device) + "), which no domain uses");
-  }
-}
-
-// Leases of a domain that libvirt does not have (yet, or again), but that a mapping names.
-void reportKept(Session& session, const std::vector<Lease>& leases, const plan::DomainUse& use) {
-  if (!use.exists && use.mapped && !leases.empty()) {
-    const std::string name = printable(leases.front().domainName);
-    session.note("kept the leases of domain " + name +
-                 ": libvirt has no such domain, but a mapping names it; run `vfpass detach " +
-                 shellQuoted(name) + "` to release them");
   }
 }
 
@@ -188,13 +200,6 @@ void forgetOldRecords(Session& session, const commands::DomainSurvey& survey) {
       session.database());
 }
 
-void noteNothingToDo(Session& session) {
-  if (session.hasDoneNothing()) {
-    session.note(session.database().leases().empty() ? "nothing to do: there are no leases"
-                                                     : "nothing to do: domains use all leases");
-  }
-}
-
 ExitCode gc(Session& session) {
   session.requireDomainChangesPossible("gc");
   const commands::DomainSurvey survey = surveyDomains(session);
@@ -215,7 +220,7 @@ ExitCode gc(Session& session) {
   }
   forgetOldRecords(session, survey);
   apply::throwUnrecovered(unrecovered);
-  noteNothingToDo(session);
+  noteNothingToDo(session, session.database().leases());
   return code;
 }
 
