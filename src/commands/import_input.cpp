@@ -51,11 +51,11 @@ void requireUnmanaged(const DomainDescription& domain) {
 }  // namespace
 
 ImportSubject importSubject(Session& session, const std::string& vm) {
+  const std::string tool = toolWithFiles(session.root(), vm);
+  if (!tool.empty()) {
+    throwManaged(vm, tool, "");
+  }
   if (session.options().sysroot == "/") {
-    const std::string tool = toolWithFiles(session.root(), vm);
-    if (!tool.empty()) {
-      throwManaged(vm, tool, "");
-    }
     session.requireLocalLibvirt("import");
   }
   ImportSubject subject;
