@@ -9,6 +9,7 @@
 #include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/domain/host_elements.hpp"
 #include "vfpass/domain/read_domain_facts.hpp"
+#include "vfpass/domain/read_hand_made.hpp"
 #include "vfpass/host/vf_space.hpp"
 #include "vfpass/inventory/read_inventory.hpp"
 #include "vfpass/plan/check_device.hpp"
@@ -215,7 +216,7 @@ void addElements(const Subject& subject, plan::AttachInput& input) {
   if (adoptsAny(input.mapping)) {
     const DomainXml& xml = input.transient ? subject.domain.liveXml : persistentXml;
     input.elements = input.transient ? std::vector<HostElement>() : domain::hostElements(xml);
-    input.manager = domain::managerOf(xml);
+    input.manager = domain::managingTool(xml).name;
   }
 }
 

@@ -8,6 +8,7 @@
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/domain/host_elements.hpp"
+#include "vfpass/domain/read_hand_made.hpp"
 #include "vfpass/inventory/read_inventory.hpp"
 #include "vfpass/plan/select_pf.hpp"
 
@@ -102,7 +103,8 @@ std::set<std::string> unreadableFiles(const config::Configuration& configuration
 
 // Devices of the host that vfpass did not attach, in a domain that no other program manages.
 bool hasHandMade(const DomainXml& xml) {
-  return !xml.empty() && domain::managerOf(xml).empty() && !domain::hostElements(xml).empty();
+  return !xml.empty() && domain::managingTool(xml).name.empty() &&
+         !domain::hostElements(xml).empty();
 }
 
 // Only for the remedy: if libvirt does not answer, it is the general one.

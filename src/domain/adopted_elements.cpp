@@ -1,7 +1,6 @@
 #include "our_elements.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <iterator>
 #include <optional>
@@ -58,26 +57,6 @@ HostElement readElement(const Document& document, pugi::xml_node device,
   return element;
 }
 
-// An attribute of a namespace's URI counts, wherever it is declared; the content is not read.
-bool declares(pugi::xml_node node, std::string_view uri) {
-  return std::any_of(node.attributes_begin(), node.attributes_end(), [&](const auto& attribute) {
-    return std::string_view(attribute.name()).starts_with("xmlns") &&
-           std::string_view(attribute.value()).starts_with(uri);
-  });
-}
-
-struct Manager {
-  std::string_view uri;
-  std::string_view name;
-};
-
-// NOVA_NS in nova/virt/libvirt/config.py; the namespaces of VDSM (oVirt); KubeVirt's in
-// pkg/virt-launcher/virtwrap/api/schema.go. VMs of Proxmox and Incus are no domains of libvirt.
-constexpr std::array<Manager, 3> managers{
-    {{"http://openstack.org/xmlns/libvirt/nova/", "OpenStack Nova"},
-     {"http://ovirt.org/vm/", "oVirt"},
-     {"http://kubevirt.io", "KubeVirt"}}};
-
 }  // namespace
 
 pugi::xml_node findAdopted(const Document& document, const Lease& lease) {
@@ -132,19 +111,6 @@ std::vector<HostElement> runningHostElements(std::string_view liveXml,
     }
   }
   return elements;
-}
-
-std::string managerOf(std::string_view xml) {
-  const Document document(xml);
-  const auto metadata = document.domain().child("metadata");
-  for (const Manager& manager : managers) {
-    if (declares(document.domain(), manager.uri) || declares(metadata, manager.uri) ||
-        std::any_of(metadata.begin(), metadata.end(),
-                    [&](pugi::xml_node child) { return declares(child, manager.uri); })) {
-      return std::string(manager.name);
-    }
-  }
-  return {};
 }
 
 std::set<std::string> entriesWithDevice(std::string_view xml, const std::vector<Lease>& leases) {

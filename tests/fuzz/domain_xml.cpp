@@ -8,6 +8,7 @@
 #include "fake/seal_key.hpp"
 #include "fuzz/target.hpp"
 #include "vfpass/domain/host_elements.hpp"
+#include "vfpass/domain/read_hand_made.hpp"
 
 namespace vfpass::fuzz {
 namespace {
@@ -49,7 +50,7 @@ void checkHostElements(const std::string& xml, const std::vector<Lease>& leases)
   const auto running = accepted([&] { return domain::runningHostElements(xml, leases); });
   require(running && running->size() >= elements->size(),
           "a device without an alias of ours is left out of neither");
-  accepted([&] { return domain::managerOf(xml); });
+  accepted([&] { return domain::managingTool(xml); });
   accepted([&] { return domain::entriesWithDevice(xml, leases); });
   if (const auto kept = accepted([&] { return domain::withDevicesKept(xml, leases); })) {
     require(accepted([&] { return domain::parseDomain(*kept); }).has_value(),

@@ -20,10 +20,6 @@ std::vector<HostElement> hostElements(std::string_view xml);
 std::vector<HostElement> runningHostElements(std::string_view liveXml,
                                              const std::vector<Lease>& leases);
 
-/// Who manages this domain through libvirt and writes its XML again at will: OpenStack Nova, oVirt
-/// or KubeVirt. Empty: nobody that leaves a mark.
-std::string managerOf(std::string_view xml);
-
 /// The entries of devicesOfOurs(), and of `leases` the adopted ones whose device the XML has.
 std::set<std::string> entriesWithDevice(std::string_view xml, const std::vector<Lease>& leases);
 
