@@ -71,6 +71,18 @@ Finding wrongLimit(const std::string& key, const std::string& subject, double fo
             "card's data sheet"};
 }
 
+// The card holds back what the VF sends: a good figure of such a lease is far below the others.
+void capByRate(const Lease& lease, std::optional<Limit>& limit) {
+  const auto rate = acceptedSettings(lease).rate;
+  const double gigabits = rate ? rate->max / 1000.0 : 0;
+  if (gigabits > 0 && (!limit || gigabits < limit->gigabits)) {
+    limit = limit ? *limit : Limit{};
+    limit->gigabits = gigabits;
+    limit->name = "the rate limit of the lease";
+    limit->estimate = false;
+  }
+}
+
 }  // namespace
 
 std::optional<Limit> limitFor(const Lease& lease, const RdmaPort& port, const HostSide& host,
@@ -93,7 +105,9 @@ std::optional<Limit> limitFor(const Lease& lease, const RdmaPort& port, const Ho
     input.nic = host.gpu && host.gpu->nic.width != 0 ? host.gpu->nic : host.link;
     input.splits = host.gpu && host.gpu->throughRootComplex;
   }
-  return limitOf(input, ends);
+  auto limit = limitOf(input, ends);
+  capByRate(lease, limit);
+  return limit;
 }
 
 Finding judgeBandwidth(const std::string& subject, const std::string& memory, const RdmaPort& port,

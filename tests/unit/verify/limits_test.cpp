@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "judge_bandwidth.hpp"
+
 namespace vfpass::verify {
 namespace {
 
@@ -77,6 +79,24 @@ TEST(LimitsTest, HasLowerLimitInLoopback) {
   input.nic = {};
   EXPECT_NEAR(limitOf(input, Ends::loopback)->gigabits, 290, 0.5)
       << "without the PCI Express link, the port's limit is scaled instead";
+}
+
+TEST(LimitsTest, RateOfTheLeaseIsALimit) {
+  Lease lease;
+  RdmaPort port;
+  HostSide host;
+  host.portRate = 200000;
+  host.link = gen4;
+  vfOf(lease).settings.rate = Rate{0, 10000};
+  const auto limit = limitFor(lease, port, host, "host", Ends::apart);
+  ASSERT_TRUE(limit);
+  EXPECT_EQ(limit->gigabits, 10);
+  EXPECT_EQ(limit->name, "the rate limit of the lease");
+  EXPECT_EQ(limitFor(lease, port, HostSide{}, "host", Ends::apart)->gigabits, 10);
+  vfOf(lease).settings.rate = Rate{0, 900000};  // more than the link can carry
+  EXPECT_NE(limitFor(lease, port, host, "host", Ends::apart)->name, "the rate limit of the lease");
+  vfOf(lease).settings.rate = Rate{0, 0};  // none
+  EXPECT_FALSE(limitFor(lease, port, HostSide{}, "host", Ends::apart));
 }
 
 }  // namespace
