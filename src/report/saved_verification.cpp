@@ -143,6 +143,7 @@ std::optional<SavedVerification> readVerification(const std::string& json) {
     return std::nullopt;
   }
   saved.report.peerName = document["peer"].textOr("");
+  saved.report.concurrentVfs = document["concurrent_vfs"].numberOr(1);
   for (const JsonReader& each : document["findings"].listOrEmpty()) {
     readFinding(each, saved.report.findings);
   }

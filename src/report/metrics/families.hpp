@@ -154,7 +154,7 @@ inline constexpr Family verifyBandwidth{
     {"entry", "gpu", "memory", "message_bytes", "operation", "relaxed_ordering", "source", "uuid",
      "vm"}};
 inline constexpr Family verifyLimit{"vfpass_verify_bandwidth_limit_bytes_per_second",
-                                    "Bandwidth that port and PCI Express can carry.",
+                                    "Bandwidth that port, PCI Express and rate limit allow.",
                                     "bytes_per_second",
                                     true,
                                     {"entry", "gpu", "memory", "message_bytes", "operation",

@@ -276,7 +276,9 @@ class VerificationWriter {
         figure.source,           uuid_,
         verification_.domainName};
     target_.add(families::verifyBandwidth, labels, bytesPerSecond(figure.gigabitsPerSecond));
-    if (figure.limit) {
+    // VFs that were measured at the same time can share more than the limit knows, such as the link
+    // of a switch.
+    if (figure.limit && verification_.saved->report.concurrentVfs <= 1) {
       target_.add(families::verifyLimit, labels, bytesPerSecond(*figure.limit));
     }
   }

@@ -96,6 +96,19 @@ TEST(Render, LimitsFiguresOfReport) {
   EXPECT_EQ(count, mostFigures - 1);  // and one latency
 }
 
+TEST(Render, FiguresOfConcurrentVfsHaveNoLimit) {
+  Observation host = samples::full();
+  const std::string sample = "\nvfpass_verify_bandwidth_limit_bytes_per_second{";
+  EXPECT_THAT(render(host), HasSubstr(sample));
+  for (auto& verification : host.verifications) {
+    if (verification.saved) {
+      verification.saved->report.concurrentVfs = 2;
+    }
+  }
+  EXPECT_THAT(render(host), Not(HasSubstr(sample)));
+  EXPECT_THAT(render(host), HasSubstr("\nvfpass_verify_bandwidth_bytes_per_second{"));
+}
+
 TEST(Exposition, WritesNumbersExactly) {
   Exposition target;
   target.add(families::openOperations, {}, std::numeric_limits<std::uint64_t>::max());
