@@ -68,6 +68,12 @@ void printQuarantined(Session& session, Names& names) {
   }
 }
 
+void printHandedOver(Session& session, Names& names) {
+  for (const auto& each : session.readDatabase().handOvers()) {
+    names.print(toString(each.record.device), "has records");
+  }
+}
+
 void printCommands(const CLI::App& root, Names& names) {
   for (const CLI::App* command : root.get_subcommands([](const CLI::App*) { return true; })) {
     if (!command->get_group().empty()) {
@@ -105,6 +111,8 @@ ExitCode complete(Session& caller, const CLI::App& root, const std::vector<std::
       printVms(session, names);
     } else if (type == "PF") {
       printPfs(session, names);
+    } else if (type == "DEVICE" && line.isBelow("quarantine") && line.command() == "records") {
+      printHandedOver(session, names);
     } else if (type == "DEVICE" && line.isBelow("quarantine")) {
       printQuarantined(session, names);
     } else if (type == "DEVICE") {

@@ -179,6 +179,10 @@ bool IncompleteLine::isBelow(const std::string& command) const {
   return parent != nullptr && parent->get_name() == command;
 }
 
+std::string IncompleteLine::command() const {
+  return command_ == nullptr ? "" : command_->get_name();
+}
+
 std::string IncompleteLine::given(const std::string& option, const std::string& fallback) const {
   const auto found = given_.find(option);
   return found == given_.end() ? fallback : found->second;

@@ -33,6 +33,8 @@ class IncompleteLine {
   [[nodiscard]] bool takesDash() const { return onlyPositionals_ || !before_.empty(); }
   /// Whether the line's command is one of this command: `quarantine` of `quarantine release`.
   [[nodiscard]] bool isBelow(const std::string& command) const;
+  /// The name of the command that the complete words name; empty before one.
+  [[nodiscard]] std::string command() const;
   /// The value that the complete words give to an option such as `--sysroot`; `fallback` if none.
   [[nodiscard]] std::string given(const std::string& option, const std::string& fallback) const;
 
