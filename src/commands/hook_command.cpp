@@ -32,8 +32,7 @@ struct HookOptions {
 // The hook program beside vfpass, if that runs from its build directory and the program is to be
 // installed. Only for libvirt's own directory: no other one needs a place that AppArmor allows.
 std::optional<fs::path> programToInstall(const install::HookPlaces& places) {
-  if (!places.areLibvirts() || places.binary != defaultBinary ||
-      fs::exists(places.binary)) {
+  if (!places.areLibvirts() || places.binary != defaultBinary || fs::exists(places.binary)) {
     return std::nullopt;
   }
   const fs::path sibling =
