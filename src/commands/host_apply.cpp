@@ -238,7 +238,13 @@ bool applyMemoryChecks(Session& session, const HostApplyOptions& options) {
   const bool wanted = session.configuration().host.gpuMemoryCheck;
   const auto& runDirectory = session.options().runDirectory;
   const auto checks = wanted ? MemoryChecks::on : MemoryChecks::off;
-  if (state::memoryChecks(runDirectory) == checks) {
+  const auto applied = state::observedMemoryChecks(runDirectory);
+  if (applied == checks || (!applied && options.dryRun && !wanted)) {
+    return false;
+  }
+  if (!applied && options.dryRun) {
+    session.note("whether gpu-memory-check is applied is unknown: this user cannot look into " +
+                 printable(runDirectory.string()) + "; run the dry run as root");
     return false;
   }
   if (!options.plan.empty()) {
@@ -324,6 +330,7 @@ ExitCode applyHost(Session& session, const HostApplyOptions& options) {
   report::HostReport report;
   std::vector<ExitCode> codes{checksChange && options.dryRun ? ExitCode::pending : ExitCode::done};
   applyParts(session, policy, options, report, codes);
+  report.memoryCheck = describeMemoryCheck(session);
   if (!options.out.empty()) {
     commands::writeSavedPlan(options.out, toSave(report));
   }

@@ -69,11 +69,13 @@ std::vector<report::SoftRoceEntry> showLinks(Session& session) {
 
 ExitCode show(Session& session) {
   const HostPolicy& policy = soundPolicy(session);
-  const report::HostReport report{showPfs(session, policy), showLinks(session)};
+  const report::HostReport report{showPfs(session, policy), showLinks(session),
+                                  describeMemoryCheck(session)};
   report::writeHost(session.pagedOut(), report, session.style());
   const auto isPending = [](const auto& entry) { return entry.pending(); };
-  const bool pending =
-      std::ranges::any_of(report.pfs, isPending) || std::ranges::any_of(report.softRoce, isPending);
+  const bool pending = std::ranges::any_of(report.pfs, isPending) ||
+                       std::ranges::any_of(report.softRoce, isPending) ||
+                       (report.memoryCheck && report.memoryCheck->differs());
   return pending ? ExitCode::pending : ExitCode::done;
 }
 

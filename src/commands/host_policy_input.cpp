@@ -7,6 +7,7 @@
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/owner_objections.hpp"
 #include "vfpass/plan/select_pf.hpp"
+#include "vfpass/state/memory_checks.hpp"
 
 namespace vfpass::commands {
 namespace {
@@ -175,6 +176,17 @@ std::vector<report::SoftRoceEntry> describeLinks(
     }
   }
   return entries;
+}
+
+std::optional<report::MemoryCheckEntry> describeMemoryCheck(Session& session) {
+  if (!session.root().isLive()) {
+    return std::nullopt;
+  }
+  report::MemoryCheckEntry entry{session.configuration().host.gpuMemoryCheck, std::nullopt};
+  if (const auto applied = state::observedMemoryChecks(session.options().runDirectory)) {
+    entry.found = *applied == MemoryChecks::on;
+  }
+  return entry;
 }
 
 const HostPolicy& soundPolicy(Session& session) {

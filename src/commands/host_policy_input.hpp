@@ -62,6 +62,10 @@ report::HostEntry failedEntry(const PfPolicy& policy, const Error& error);
 std::vector<report::SoftRoceEntry> describeLinks(
     const std::vector<plan::SoftRoceDecision>& decisions);
 
+/// `gpu-memory-check` in host.yaml, and what is applied; nullopt for a captured tree, whose run
+/// directory nobody has.
+std::optional<report::MemoryCheckEntry> describeMemoryCheck(Session& session);
+
 /// The policy in host.yaml. Throws (bad input) if the file has mistakes; those in mappings are left
 /// to `check`.
 const HostPolicy& soundPolicy(Session& session);

@@ -78,6 +78,23 @@ void writeLinks(std::ostream& out, const std::vector<SoftRoceEntry>& links, cons
   }
 }
 
+// A check that nobody wants and that is off needs no line.
+void writeMemoryCheck(std::ostream& out, const MemoryCheckEntry& entry, const Style& style) {
+  if (!entry.wanted && !entry.found.value_or(false)) {
+    return;
+  }
+  const auto text = [](bool value) { return std::string(value ? "true" : "false"); };
+  Table table({"SETTING", "WANTED", "FOUND", ""});
+  table.add({{"gpu-memory-check"},
+             {text(entry.wanted)},
+             {entry.found ? text(*entry.found) : notObservable},
+             !entry.found      ? Cell{nothing, Tint::muted}
+             : entry.differs() ? Cell{"differs", Tint::bad}
+                               : Cell{"matches", Tint::good}});
+  out << '\n';
+  table.write(out, style);
+}
+
 void writeText(std::ostream& out, const HostReport& report, const Style& style) {
   if (report.pfs.empty() && report.softRoce.empty()) {
     out << "no PFs on this host or in host.yaml\n";
@@ -86,6 +103,9 @@ void writeText(std::ostream& out, const HostReport& report, const Style& style) 
   if (!report.softRoce.empty()) {
     out << (report.pfs.empty() ? "" : "\n");
     writeLinks(out, report.softRoce, style);
+  }
+  if (report.memoryCheck) {
+    writeMemoryCheck(out, *report.memoryCheck, style);
   }
 }
 
@@ -122,10 +142,17 @@ Json linkJson(const SoftRoceEntry& link) {
           {"pending", link.pending()}};
 }
 
+Json memoryCheckJson(const MemoryCheckEntry& entry) {
+  return {{"wanted", entry.wanted},
+          {"found", entry.found ? Json(*entry.found) : Json()},
+          {"differs", entry.differs()}};
+}
+
 void writeJson(std::ostream& out, const HostReport& report) {
   Json document = newDocument();
   document["pfs"] = listJson(report.pfs, entryJson);
   document["soft_roce"] = listJson(report.softRoce, linkJson);
+  document["gpu_memory_check"] = report.memoryCheck ? memoryCheckJson(*report.memoryCheck) : Json();
   writeDocument(out, document);
 }
 

@@ -12,9 +12,16 @@ std::filesystem::path memoryMarkIn(const std::filesystem::path& runDirectory) {
 }  // namespace
 
 MemoryChecks memoryChecks(const std::filesystem::path& runDirectory) {
+  return observedMemoryChecks(runDirectory).value_or(MemoryChecks::off);
+}
+
+std::optional<MemoryChecks> observedMemoryChecks(const std::filesystem::path& runDirectory) {
   std::error_code error;
   const auto found = std::filesystem::symlink_status(memoryMarkIn(runDirectory), error);
-  return !error && std::filesystem::is_regular_file(found) ? MemoryChecks::on : MemoryChecks::off;
+  if (!std::filesystem::status_known(found)) {
+    return std::nullopt;
+  }
+  return std::filesystem::is_regular_file(found) ? MemoryChecks::on : MemoryChecks::off;
 }
 
 void setMemoryChecks(const std::filesystem::path& runDirectory, MemoryChecks checks) {

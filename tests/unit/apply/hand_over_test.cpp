@@ -101,6 +101,10 @@ TEST_F(HandOverTest, MemoryIsCheckedOnlyIfThatIsOn) {
   std::filesystem::create_directory(run / "gpu-memory-check");  // something else than a file
   EXPECT_EQ(memoryChecks(run), MemoryChecks::off);
   EXPECT_THROW(setMemoryChecks(run, MemoryChecks::on), Error);
+  std::filesystem::create_symlink("loop", host.folder / "loop");  // unreadable, also for root
+  EXPECT_EQ(state::observedMemoryChecks(host.folder / "loop"), std::nullopt);
+  EXPECT_EQ(state::observedMemoryChecks(host.folder / "none"), MemoryChecks::off);
+  EXPECT_EQ(memoryChecks(host.folder / "loop"), MemoryChecks::off);
   host.execute(releasePlan());
   EXPECT_THAT(database().quarantined(), IsEmpty());
   EXPECT_EQ(database().deviceUse(device)->reset->memory, "not checked: off");

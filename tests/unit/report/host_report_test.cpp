@@ -49,6 +49,28 @@ TEST(HostReport, UnobservableValueDiffers) {
   EXPECT_FALSE((HostSetting{"mtu", "1500", "1500"}.differs()));
 }
 
+TEST(HostReport, ShowsTheMemoryCheckThatIsWantedOrOn) {
+  const auto written = [](const MemoryCheckEntry& entry, const Style& style) {
+    std::ostringstream out;
+    writeHost(out, {{}, {}, entry}, style);
+    return out.str();
+  };
+  const auto has = [&](const MemoryCheckEntry& entry, const std::string& text) {
+    return written(entry, {}).find(text) != std::string::npos;
+  };
+  EXPECT_FALSE(has({false, false}, "gpu-memory-check"));
+  EXPECT_FALSE(has({false, std::nullopt}, "gpu-memory-check"));
+  EXPECT_TRUE(has({true, true}, "matches"));
+  EXPECT_TRUE(has({true, false}, "differs"));
+  EXPECT_TRUE(has({false, true}, "differs"));
+  EXPECT_TRUE(has({true, std::nullopt}, "not observable"));
+  EXPECT_FALSE((MemoryCheckEntry{true, std::nullopt}.differs())) << "nobody knows";
+  const std::string json = written({true, std::nullopt}, {.json = true});
+  EXPECT_NE(json.find("\"found\": null"), std::string::npos);
+  expectValid("host", json);
+  expectValid("host", written({true, false}, {.json = true}));
+}
+
 std::string withLinks(const Style& style) {
   const std::vector<SoftRoceEntry> links{
       {"rxe0", "eth0", "eth0", true, {}, {}},

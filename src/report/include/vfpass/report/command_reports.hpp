@@ -91,9 +91,18 @@ struct SoftRoceEntry {
   [[nodiscard]] bool pending() const { return differs() || !failures.empty(); }
 };
 
+/// Whether the memory of GPUs is checked at the end of their leases.
+struct MemoryCheckEntry {
+  bool wanted = false;        ///< in host.yaml
+  std::optional<bool> found;  ///< what is applied; nullopt: this user cannot tell
+
+  [[nodiscard]] bool differs() const { return found && *found != wanted; }
+};
+
 struct HostReport {
   std::vector<HostEntry> pfs;
   std::vector<SoftRoceEntry> softRoce;
+  std::optional<MemoryCheckEntry> memoryCheck = {};  ///< nullopt: of a captured tree
 };
 
 /// `vfpass host show`, `host apply`: each PF's settings, wanted and found, then the steps and

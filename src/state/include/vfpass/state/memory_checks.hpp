@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 
 #include "vfpass/hand_over.hpp"
 
@@ -10,6 +11,10 @@ namespace vfpass::state {
 /// reads no YAML, so that a file in the run directory says it: off without that file, or if it
 /// cannot be read.
 MemoryChecks memoryChecks(const std::filesystem::path& runDirectory);
+
+/// The same for a report: nullopt if this user cannot tell, such as one who may not enter the run
+/// directory.
+std::optional<MemoryChecks> observedMemoryChecks(const std::filesystem::path& runDirectory);
 
 /// Applies it. Throws Error.
 void setMemoryChecks(const std::filesystem::path& runDirectory, MemoryChecks checks);
