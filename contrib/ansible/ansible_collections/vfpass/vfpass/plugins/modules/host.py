@@ -194,6 +194,9 @@ class Host:
         parts = document["pfs"] + document["soft_roce"]
         self.result["host_steps"] = [step for part in parts for step in part["steps"]]
         self.host_pending = found.code == program.PENDING
+        check = document.get("gpu_memory_check")
+        if check and check["differs"]:
+            self.result["diff"].append(dict(prepared="vfpass host apply\ngpu-memory-check: %s\n" % str(check["wanted"]).lower()))
         if self.result["host_steps"]:
             self.result["diff"].append(dict(prepared="vfpass host apply\n" + configuration.plan_text(dict(steps=self.result["host_steps"]))))
 
