@@ -76,7 +76,7 @@ void capByRate(const Lease& lease, std::optional<Limit>& limit) {
   const auto rate = acceptedSettings(lease).rate;
   const double gigabits = rate ? rate->max / 1000.0 : 0;
   if (gigabits > 0 && (!limit || gigabits < limit->gigabits)) {
-    limit = limit ? *limit : Limit{};
+    limit = limit.value_or(Limit{});
     limit->gigabits = gigabits;
     limit->name = "the rate limit of the lease";
     limit->estimate = false;

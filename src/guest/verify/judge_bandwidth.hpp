@@ -12,8 +12,8 @@
 namespace vfpass::verify {
 
 /// The limit of transfers of this memory (`host`, `gpu`) on this port. Uses the port rate that the
-/// host reports, or else the guest's, and the rate limit of the lease. nullopt for SoftRoCE, whose rate is meaningless, and when
-/// nothing is known.
+/// host reports, or else the guest's, and the rate limit of the lease. nullopt for SoftRoCE, whose
+/// rate is meaningless, and when nothing is known.
 std::optional<Limit> limitFor(const Lease& lease, const RdmaPort& port, const HostSide& host,
                               const std::string& memory, Ends ends);
 
