@@ -109,6 +109,13 @@ class HostModule(Modules):
         result = self.deploy()
         self.assertEqual("PF x: the driver refused it", result["msg"])
 
+    def test_check_mode_shows_a_change_of_the_memory_check(self):
+        (self.host.folder / "recorder/host").write_text(
+            """echo '{"pfs": [], "soft_roce": [], "gpu_memory_check": {"wanted": true, "found": false, "differs": true}}'; exit 3""")
+        result = self.deploy(check=True, attach=False)
+        self.assertTrue(result["changed"], result)
+        self.assertIn("gpu-memory-check: true", json.dumps([each for each in result["diff"] if "prepared" in each]))
+
     def test_failure_of_attach_has_one_reason(self):
         (self.host.folder / "recorder/attach").write_text(
             """echo "vfpass: warning: something else" >&2; echo '{"error": {"message": "VF 1 is busy", "remedy": "stop it", "code": 5}}'; exit 5""")
