@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <optional>
 #include <set>
 #include <string_view>
+#include <utility>
 
 #include "vfpass/apply/adopt_leases.hpp"
 #include "vfpass/apply/device_owner.hpp"
@@ -119,16 +121,22 @@ void checkElements(const CalledDomain& parsed) {
 }
 
 // Only if the database has no lease of this domain: then the database was lost.
-void rebuildLostLeases(const domain::ParsedDomain& parsed, const Places& places, Resources& place,
-                       const std::vector<Uuid>& active) {
+apply::Adoption adoptLostLeases(const domain::ParsedDomain& parsed, const Places& places,
+                                Resources& place, const std::vector<Uuid>& active) {
   if (!place.database.leasesOf(parsed.uuid).empty()) {
-    return;
+    return {};
   }
-  const auto adoption = apply::adoptLeases(place.database, place.kernel,
-                                           state::readSealKey(places.sealKey), {parsed}, active);
+  auto adoption = apply::adoptLeases(place.database, place.kernel,
+                                     state::readSealKey(places.sealKey), {parsed}, active);
   for (const auto& line : adoption.adopted) {
     syslog(LOG_NOTICE, "%s", line.c_str());
   }
+  return adoption;
+}
+
+void rebuildLostLeases(const domain::ParsedDomain& parsed, const Places& places, Resources& place,
+                       const std::vector<Uuid>& active) {
+  const auto adoption = adoptLostLeases(parsed, places, place, active);
   if (!adoption.refused.empty()) {
     const std::string name = printable(parsed.name);
     throw Error("domain " + name + ": no lease in the state database, and " +
@@ -152,6 +160,34 @@ bool hasLeases(const Uuid& domain, const Places& places) {
   const state::Database database(places.stateDirectory, state::Database::Open::readOnly,
                                  std::min(deadlines::hookDatabase, untilDeadline(places)));
   return !database.leasesOf(domain).empty();
+}
+
+// The leases in the metadata of an XML that libvirt has passed; none if it cannot be read.
+std::optional<domain::ParsedDomain> carriedLeases(const std::string& xml) {
+  try {
+    if (domain::mayBeManaged(xml)) {
+      auto parsed = domain::parseDomain(xml);
+      return parsed.leases.empty() ? std::nullopt : std::optional(std::move(parsed));
+    }
+  } catch (const Error& error) {
+    syslog(LOG_WARNING, "%s", printableLine(error.what()).c_str());
+  }
+  return std::nullopt;
+}
+
+// If the database was lost while the guest ran, the guest may have left data in its devices. What
+// is not rebuilt does not keep the domain from stopping: it may be the metadata of ended leases.
+bool rebuildAfterRun(const Uuid& domain, const std::string& xml, const Places& places) {
+  const auto parsed = carriedLeases(xml);
+  if (!parsed || parsed->uuid != domain) {
+    return false;
+  }
+  Resources place(places);
+  const auto adoption = adoptLostLeases(*parsed, places, place, {domain});
+  for (const auto& refused : adoption.refused) {
+    syslog(LOG_WARNING, "%s", printableLine(refused.reason).c_str());
+  }
+  return !adoption.adopted.empty();
 }
 
 bool isIdle(const std::vector<Lease>& leases) {
@@ -292,7 +328,7 @@ std::vector<Lease> markRunning(const Uuid& domain, const std::string& /*xml*/,
 }
 
 std::vector<Lease> release(const Uuid& domain, const std::string& xml, const Places& places) {
-  if (!hasLeases(domain, places)) {
+  if (!hasLeases(domain, places) && !rebuildAfterRun(domain, xml, places)) {
     return {};
   }
   state::removeMarks(places.runDirectory, domain);

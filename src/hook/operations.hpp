@@ -66,7 +66,8 @@ std::vector<Lease> markRunning(const Uuid& domain, const std::string& xml, const
 /// Called after the guest stopped or its start was refused. Scrubs the devices of this domain's
 /// starting or running leases and no others. After a refused start the XML may name a device leased
 /// to another domain, so the leases decide and not the XML; it only tells whether the guest has got
-/// what an interrupted attach had not yet plugged.
+/// what an interrupted attach had not yet plugged. Without any lease of the domain, those in its
+/// sealed metadata are rebuilt first: the database was lost while the guest ran.
 std::vector<Lease> release(const Uuid& domain, const std::string& xml, const Places& places);
 
 /// Called when the daemon restarts while the guest runs. Rebuilds the guest's leases if they are

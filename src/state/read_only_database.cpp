@@ -17,6 +17,7 @@
 #include "state_folder.hpp"
 #include "vfpass/base/scope_guard.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/state/database.hpp"
 
 namespace vfpass::state {
 namespace {
@@ -221,6 +222,11 @@ bool tryQuery(const Location& location, std::chrono::milliseconds busyTimeout, b
     // A writer that closes at this moment looks like damage.
     if (!isBeingOpened(error) && (isLast || !attempt.mayHaveChanged())) {
       throwSqliteFailure({error.getExtendedErrorCode(), 0, error.what()}, location, busyTimeout);
+    }
+  } catch (const CorruptDatabase&) {
+    // So does a row that was read while its page was written.
+    if (isLast || isShared(before) || !attempt.mayHaveChanged()) {
+      throw;
     }
   } catch (const std::filesystem::filesystem_error& error) {
     if (isLast || !attempt.mayHaveChanged()) {

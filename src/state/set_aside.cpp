@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sqlite3.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -25,6 +26,15 @@ void moveAside(const std::filesystem::path& from, const std::filesystem::path& t
   if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) != 0 &&
       errno != ENOENT) {
     throw systemFailure("cannot move " + printable(from.string()) + " to " + printable(to.string()),
+                        errno, from.parent_path());
+  }
+}
+
+/// Names the file also `to`. Its own name is then replaced in one step: without a file, readers and
+/// the hook of a stop would see no leases. Ignores a missing file.
+void nameAside(const std::filesystem::path& from, const std::filesystem::path& to) {
+  if (::link(from.c_str(), to.c_str()) != 0 && errno != ENOENT) {
+    throw systemFailure("cannot link " + printable(from.string()) + " to " + printable(to.string()),
                         errno, from.parent_path());
   }
 }
@@ -326,7 +336,7 @@ std::filesystem::path putReplacementInPlace(const Location& location) {
   // The WAL first: SQLite must not find it beside another database.
   moveAside(walOf(location), walOf(aside));
   moveAside(shmOf(location), shmOf(aside));
-  moveAside(location.file, aside.file);
+  nameAside(location.file, aside.file);
   std::filesystem::rename(replacementOf(location), location.file);
   syncFolder(location.folder);
   return aside.file;

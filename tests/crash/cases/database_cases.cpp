@@ -171,6 +171,23 @@ void deletedDuringAttach(Case& test) {
               "neutral values and the host's driver");
 }
 
+// The database is lost while the guest runs: its stop resets the device as usual.
+void lostWhileRunning(Case& test) {
+  setUpVms(test.world, 1);
+  test.expectSuccess(test.run({"attach", "vm0"}));
+  test.expectSuccess(test.start("vm0"));
+  World undisturbed = test.copy();
+  undisturbed.stop("vm0");
+  const std::string expected = fingerprint(undisturbed);
+  test.world.files.remove("var/lib/vfpass");
+  test.expectSuccess(test.stop("vm0"));
+  test.expect(leasesIn(test.world).size() == 1, "the lease is rebuilt");
+  test.expectState({expected});
+  test.expect(rowOf(test.world, "SELECT device_use LIKE '%\"methods\"%' FROM device_uses") == "1",
+              "the device was reset");
+  expectWorkingVm(test, "vm0");
+}
+
 // The database is lost, and a recover that rebuilds both leases of vm0 from its XML does not end.
 // Half of them would keep vm0 from starting. The hook rebuilds them, too.
 void interruptedAdoption(Case& test) {
@@ -224,6 +241,7 @@ std::vector<NamedCase> databaseCases() {
           {"damaged-device-uses", damagedTable<6>},
           {"damaged-quarantine", damagedTable<7>},
           {"deleted-during-attach", deletedDuringAttach},
+          {"lost-while-running", lostWhileRunning},
           {"interrupted-adoption", interruptedAdoption},
           {"clock-set-back", clockSetBack}};
 }

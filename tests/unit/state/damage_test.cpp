@@ -182,7 +182,7 @@ INSTANTIATE_TEST_SUITE_P(EachTable, HistoryDamageTest,
 
 TEST_F(TableDamageTest, KeepsLeasesAndJournalOnlyTogether) {
   for (const std::string change : {"UPDATE leases SET lease = '{'", "DROP TABLE steps",
-                                   "UPDATE operations SET kind = 'later'"}) {
+                                   "UPDATE operations SET domain = 'x'"}) {
     open().recordLease(sampleLease(1, "rail0", 1));
     open().beginOperation(samplePlan(1), "boot-a");
     execute(change + "; DROP TABLE device_uses");

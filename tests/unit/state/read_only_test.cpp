@@ -74,6 +74,28 @@ TEST_F(ReadOnlyTest, ReadsClosedDatabaseWithoutChangingIt) {
   EXPECT_EQ(contentOf(folder()), before);
 }
 
+// Without the locks of SQLite, half of a row can be old.
+TEST_F(ReadOnlyTest, ReadsAgainIfTheFileWasWrittenDuringARecord) {
+  writer().recordLease(sampleLease(1, "rail0", 1));
+  const auto file = folder() / "vfpass.db";
+  const auto old = std::filesystem::last_write_time(file) - std::chrono::hours(1);
+  int calls = 0;
+  withReadOnlyDatabase(databaseIn(folder()), milliseconds(2000), [&](SQLite::Database&) {
+    if (++calls == 1) {
+      std::filesystem::last_write_time(file, old);
+      throw CorruptDatabase("damaged record");
+    }
+  });
+  EXPECT_EQ(calls, 2);
+  const auto fail = [&](SQLite::Database&) {
+    ++calls;
+    throw CorruptDatabase("damaged record");
+  };
+  EXPECT_THROW(withReadOnlyDatabase(databaseIn(folder()), milliseconds(2000), fail),
+               CorruptDatabase);
+  EXPECT_EQ(calls, 3);
+}
+
 TEST_F(ReadOnlyTest, ReadsCommitsOfALiveWriter) {
   Database live = writer();
   const Database database = reader();
