@@ -54,6 +54,17 @@ bool isStarting(const std::vector<Lease>& leases, const std::string& entry,
   });
 }
 
+// An attach has left a rollback open, and the domain was started since: its guest runs by now on a
+// lease that was recorded as reserved. An attach to a running guest records its lease as running,
+// and a detach that keeps the configuration records a running one as reserved.
+bool hasStarted(const std::vector<Lease>& leases, const Lease& recorded, const Tools& tools) {
+  return std::ranges::any_of(leases, [&](const Lease& lease) {
+    return lease.entry == recorded.entry && lease.generation == recorded.generation &&
+           lease.bootId == tools.kernel.bootId() && lease.state == LeaseState::running &&
+           recorded.state == LeaseState::reserved;
+  });
+}
+
 bool isVfioDriver(const std::string& driver) {
   return driver.ends_with("vfio-pci") || driver.ends_with("vfio_pci");
 }
@@ -93,11 +104,13 @@ bool isHosts(const Lease& lease, const std::vector<state::Operation>& open) {
 
 bool leasesAreOurs(const Plan& plan, std::size_t done, const Tools& tools) {
   const auto leases = tools.database.leasesOf(plan.domain);
+  const bool attaches = plan.kind == PlanKind::attach;
   const auto isOurs = [&](const Action& action, bool performed) {
     if (const auto* record = std::get_if<RecordLease>(&action)) {
       const Lease& lease = record->lease;
       return performed ? holds(leases, lease)
-                       : !isStarting(leases, lease.entry, lease.generation, tools);
+                       : !isStarting(leases, lease.entry, lease.generation, tools) &&
+                             !(attaches && hasStarted(leases, lease, tools));
     }
     const auto* drop = std::get_if<DropLease>(&action);
     return drop == nullptr || !isStarting(leases, drop->entry, drop->generation, tools);
@@ -148,7 +161,8 @@ std::vector<Lease> returnedSince(const Plan& plan, const Tools& tools) {
 bool isOvertaken(const Plan& plan, Tools& tools) {
   const bool changesVfs = std::ranges::any_of(plan.steps, [](const Step& step) {
     return std::holds_alternative<CreateVfs>(step.action) ||
-           std::holds_alternative<RemoveVfs>(step.action);
+           std::holds_alternative<RemoveVfs>(step.action) ||
+           std::holds_alternative<SetEswitchMode>(step.action);
   });
   if (plan.kind != PlanKind::host || !changesVfs) {
     return false;

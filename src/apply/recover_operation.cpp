@@ -100,7 +100,7 @@ class Recovery {
       return finish("rolled back: the domain is running with its devices");
     }
     if (!forward && wasTakenOver()) {
-      return finish("not rolled back: a starting domain uses its VFs");
+      return finish("not rolled back: the domain has been started with these devices");
     }
     if (!forward && sameBoot_ && isOvertaken(plan_, tools_)) {
       return finish("left as it is: a VM now uses the VFs of the PF");

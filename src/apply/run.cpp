@@ -269,7 +269,9 @@ class Run {
   void rollBackStepIfPossible(std::size_t at) {
     try {
       for (const auto& action : plan_.steps[at].undo) {
-        rollBackAction(action, plan_, gate_, tools_, warnings_);
+        if (const auto possible = onOwnDevices(action, plan_, tools_)) {
+          rollBackAction(*possible, plan_, gate_, tools_, warnings_);
+        }
       }
       tools_.database.markSteps(operation_, at, 1, state::StepStatus::undone);
     } catch (const Error& error) {

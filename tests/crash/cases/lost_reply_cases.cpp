@@ -67,6 +67,30 @@ void removeHostdev(DomainXml& xml) {
   }
 }
 
+// libvirtd dies once it has the definition, so the rollback stays open, and vm0 is started before
+// anybody recovers.
+void expectStartBeforeRollback(Case& test, unsigned vlan) {
+  const Result attach = test.run({"attach", "vm0"}, libvirtFault(FaultMode::lastEffect, 1));
+  test.expect(attach.code != 0, "attach reports the fault");
+  test.expect(openOperationsIn(test.world) == 1, "the rollback is open");
+  test.expectSuccess(test.start("vm0"));
+  test.expectSuccess(test.run({"recover"}));
+  test.expect(guestKeepsItsVf(test.world, "vm0", vlan), "the guest keeps its VF with its VLAN");
+  test.expectConsistent();
+}
+
+void startBeforeRollback(Case& test) {
+  setUpVms(test.world, 1);
+  expectStartBeforeRollback(test, 10);
+}
+
+void startBeforeRollbackOfTerms(Case& test) {
+  setUpVms(test.world, 1);
+  test.expectSuccess(test.run({"attach", "vm0"}));
+  writeMapping(test.world, "vm0", "vfs:\n" + vfEntry("rail0", "    vlan: {id: 99}\n"));
+  expectStartBeforeRollback(test, 99);
+}
+
 // libvirt accepts the definition, but does not keep the device.
 void droppedElement(Case& test) {
   setUpVms(test.world, 1);
@@ -133,6 +157,8 @@ std::vector<NamedCase> lostReplyCases() {
           {"lost-define-of-detach", lostDefineOfDetach},
           {"lost-plug", lostPlug},
           {"plug-of-dying-daemon", plugOfDyingDaemon},
+          {"start-before-rollback", startBeforeRollback},
+          {"start-before-rollback-of-terms", startBeforeRollbackOfTerms},
           {"dropped-element", droppedElement},
           {"lost-attributes", lostAttributes},
           {"lost-definition", lostDefinition},

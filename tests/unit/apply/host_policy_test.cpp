@@ -232,6 +232,24 @@ TEST(HostApply, RecoveryKeepsVfsThatAVmUses) {
   EXPECT_TRUE(host.recoverAll().empty());
 }
 
+// Its recovery was not possible while an attach created VFs.
+TEST(HostApply, RecoveryKeepsTheModeOfVfsThatAVmUses) {
+  Host host(0);
+  auto input = inputOf(host);
+  input.policy.eswitchMode = "switchdev";
+  const Plan plan = plan::planHost(input).plan;
+  host.kernel.killAfterEffect = 0;
+  EXPECT_THROW(host.execute(plan), fake::Killed);
+  host.kernel.killAfterEffect = -1;
+  host.kernel.createVfs({pfAddress, 2, true});
+  pfOf(host).vfs.at(0).driver = "vfio-pci";
+  const auto ended = host.recoverAll();
+  ASSERT_EQ(ended.size(), 1U);
+  EXPECT_THAT(ended[0], HasSubstr("left as it is"));
+  EXPECT_EQ(host.kernel.pfSettings[pfAddress].eswitchMode, EswitchMode::switchdev);
+  EXPECT_TRUE(host.recoverAll().empty());
+}
+
 TEST(HostApply, KeepsLinkThatIsInUse) {
   Host host;
   makeLinks(host);

@@ -35,6 +35,37 @@ class LostAnswerTest : public testing::Test {
     return host.attachPlan();
   }
   std::vector<VirtualFunction>& vfs() { return host.kernel.pfs.begin()->second.vfs; }
+  /// libvirtd defines the domain, dies before the reply, and is back.
+  void attachWithoutReply() {
+    const Plan plan = host.attachPlan();
+    host.hypervisor.loseReplyOfDefine = true;
+    EXPECT_THROW(host.execute(plan), Error);
+    host.hypervisor.disconnected = false;
+  }
+  /// What libvirt and the hook do when a guest starts.
+  void startWithHook() {
+    host.execute(host.preparePlan());
+    state::Database database(host.folder / "state", state::Database::Open::createIfMissing,
+                             databaseTimeout);
+    for (const Lease& lease : database.leases()) {
+      database.setLeaseState(lease.domain, lease.entry, lease.generation, LeaseState::running,
+                             host.kernel.bootId());
+      host.kernel.holders.push_back(
+          {HolderKind::vfio, lease.device, "QEMU of the domain", "stop it", host.uuid});
+    }
+    auto& domain = host.hypervisor.domains[0];
+    domain.liveXml = domain.persistentXml;
+    host.hypervisor.normalizeLive(domain);
+    domain.active = true;
+  }
+  void giveLeaseOfFirstVfToAnotherDomain() const {
+    state::Database database(host.folder / "state", state::Database::Open::createIfMissing,
+                             databaseTimeout);
+    Lease lease = database.leases().at(0);
+    database.dropLease(lease.domain, lease.entry, lease.generation);
+    lease.domain = *parseUuid("0f5e9a3c-2222-4222-8333-944455566677");
+    database.recordLease(lease);
+  }
 
   Host host;
 };
@@ -166,6 +197,54 @@ TEST_F(LostAnswerTest, YieldsToAStartOnlyIfItCanRecordThatItRollsBack) {
   EXPECT_EQ(host.leases()[0].state, LeaseState::starting);
 }
 
+// The rollback of new terms could not begin, and somebody has started the domain meanwhile.
+TEST_F(LostAnswerTest, LeavesAGuestItsVfThatWasStartedBeforeTheRollback) {
+  host.attach();
+  host.mapping.vfs[0].settings.vlan = Vlan{300, 0, VlanProtocol::dot1q};
+  attachWithoutReply();
+  startWithHook();
+  const std::string started = host.fingerprint();
+  EXPECT_THAT(host.recoverAll(), ElementsAre(HasSubstr("the domain has been started")));
+  EXPECT_EQ(vfs()[0].settings.vlan, (Vlan{300, 0, VlanProtocol::dot1q})) << "the guest has it";
+  EXPECT_EQ(host.leases()[0].state, LeaseState::running);
+  EXPECT_EQ(host.fingerprint(), started);
+  EXPECT_THAT(host.recoverAll(), IsEmpty());
+}
+
+TEST_F(LostAnswerTest, LeavesAGuestItsFirstVfThatWasStartedBeforeTheRollback) {
+  attachWithoutReply();
+  startWithHook();
+  const std::string started = host.fingerprint();
+  EXPECT_THAT(host.recoverAll(), ElementsAre(HasSubstr("the domain has been started")));
+  EXPECT_EQ(host.fingerprint(), started);
+}
+
+TEST_F(LostAnswerTest, RollsBackOnceSuchAGuestHasStopped) {
+  const std::string before = host.fingerprint();
+  attachWithoutReply();
+  host.execute(host.preparePlan());
+  host.execute(plan::planRelease(host.uuid, "train0", host.leases(), host.kernel.inventory(),
+                                 host.kernel.bootId()));
+  EXPECT_THAT(host.recoverAll(), ElementsAre(EndsWith("rolled back")));
+  EXPECT_EQ(host.fingerprint(), before);
+}
+
+// Also the rollback at once, after a binding that did not return.
+TEST_F(LostAnswerTest, RollsBackNoDeviceThatAnotherDomainHasLeased) {
+  bool given = false;
+  host.checkStop = [&] {
+    if (!given && vfs()[0].settings.vlan == Vlan{100, 0, VlanProtocol::dot1q}) {
+      given = true;
+      giveLeaseOfFirstVfToAnotherDomain();
+    }
+  };
+  host.kernel.hangingUnbinds = {vfs()[1].address};
+  EXPECT_THROW(host.attach(), TimeoutError);
+  ASSERT_TRUE(given);
+  EXPECT_EQ(vfs()[0].driver, "vfio-pci");
+  EXPECT_EQ(vfs()[0].settings.vlan, (Vlan{100, 0, VlanProtocol::dot1q}));
+}
+
 TEST_F(LostAnswerTest, RecoveryTakesBackWhatItHasPluggedItself) {
   const Plan plan = livePlan();
   const std::string before = host.fingerprint();
@@ -284,15 +363,7 @@ TEST_F(LostAnswerTest, LeavesADeviceAloneThatAnotherDomainHasLeased) {
   EXPECT_THROW(host.execute(plan), fake::Killed);
   host.kernel.killAfterEffect = -1;
   sql("UPDATE steps SET status = 'started' WHERE status = 'done'");
-  const Uuid other = *parseUuid("0f5e9a3c-2222-4222-8333-944455566677");
-  {
-    state::Database database(host.folder / "state", state::Database::Open::createIfMissing,
-                             std::chrono::milliseconds(2000));
-    Lease lease = database.leases().at(0);
-    database.dropLease(lease.domain, lease.entry, lease.generation);
-    lease.domain = other;
-    database.recordLease(lease);
-  }
+  giveLeaseOfFirstVfToAnotherDomain();
   vfs()[0].driver = "vfio-pci";
   vfs()[0].settings.vlan = Vlan{300, 0, VlanProtocol::dot1q};
   host.recoverAll();
