@@ -248,8 +248,10 @@ Action decodeAction(const JsonReader& json) {
 }
 
 const JsonSource recordSource{"state database: this vfpass does not understand a record",
-                              "a newer vfpass wrote it; reinstall that version and run `vfpass "
-                              "recover` before you downgrade"};
+                              "if a newer vfpass wrote it, reinstall that version and run `vfpass "
+                              "recover` before you downgrade; otherwise the record is damaged: "
+                              "move /var/lib/vfpass/vfpass.db* to another folder, then run "
+                              "`vfpass recover`, which rebuilds the leases from the domains' XML"};
 
 // Reads one record. Throws CorruptDatabase if it is damaged, and otherwise Error if `read` refuses
 // it.

@@ -362,7 +362,7 @@ TEST_F(DatabaseTest, UnknownJournalValuesNameNewerVersion) {
                                    "UPDATE operations SET kind = 'evacuate'"}) {
     SQLite::Database(file().string(), SQLite::OPEN_READWRITE, 1000).exec(change);
     EXPECT_THAT(errorOf([&] { return database.openOperations(); }).remedy(),
-                HasSubstr("newer vfpass"));
+                AllOf(HasSubstr("newer vfpass"), HasSubstr("move /var/lib/vfpass/vfpass.db* ")));
   }
 }
 
