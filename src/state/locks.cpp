@@ -156,34 +156,42 @@ bool isStillInPlace(const FileDescriptor& opened, const std::filesystem::path& f
          ours.st_dev == named.st_dev && ours.st_ino == named.st_ino;
 }
 
-/// Only for messages: the kernel decides who holds a lock. So a full disk does not matter.
-void writePid(int descriptor) {
-  const std::string pid = std::to_string(::getpid()) + "\n";
+// `vfpass detach train0`: the program without its folder, and its arguments.
+std::string readOwnCommand() {
+  constexpr std::size_t longest = 60;
+  std::array<char, 256> text{};
+  const FileDescriptor file(::open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC));
+  const ssize_t size = file ? ::read(file.get(), text.data(), text.size()) : 0;
+  std::string line(text.data(), size > 0 ? static_cast<std::size_t>(size) : 0);
+  line.erase(0, line.rfind('/', line.find('\0')) + 1);
+  std::ranges::replace(line, '\0', ' ');
+  return line.substr(0, std::min(longest, line.find_last_not_of(' ') + 1));
+}
+
+/// Only for messages: the kernel decides who holds a lock. So a full disk does not matter. The
+/// command is there, too, because reading /proc/PID/cmdline of the holder could hang: the kernel
+/// waits for the memory map of that process, and reads a page that may be on a hung disk.
+void writeHolder(int descriptor) {
+  static const std::string command = readOwnCommand();
+  const std::string holder = std::to_string(::getpid()) + " " + command + "\n";
   if (::ftruncate(descriptor, 0) == 0) {
-    static_cast<void>(!::pwrite(descriptor, pid.data(), pid.size(), 0));
+    static_cast<void>(!::pwrite(descriptor, holder.data(), holder.size(), 0));
   }
 }
 
-// ` (vfpass detach train0)`; empty for one that has ended, or that hides it (hidepid of proc(5)).
-std::string commandOf(std::uint64_t pid) {
-  constexpr std::size_t longest = 60;
-  std::array<char, 256> text{};
-  const FileDescriptor file(
-      ::open(("/proc/" + std::to_string(pid) + "/cmdline").c_str(), O_RDONLY | O_CLOEXEC));
-  const ssize_t size = file ? ::read(file.get(), text.data(), text.size()) : 0;
-  std::string line(text.data(), size > 0 ? static_cast<std::size_t>(size) : 0);
-  line.erase(0, line.rfind('/', line.find('\0')) + 1);  // the program without its folder
-  std::ranges::replace(line, '\0', ' ');
-  line = line.substr(0, std::min(longest, line.find_last_not_of(' ') + 1));
-  return line.empty() ? "" : " (" + printable(line) + ")";
-}
-
+// An earlier version writes only the number of its process.
 std::string holderOf(int descriptor) {
-  std::array<char, 16> text{};
+  std::array<char, 128> text{};
   const ssize_t size = ::pread(descriptor, text.data(), text.size(), 0);
   const std::string_view content(text.data(), size > 0 ? static_cast<std::size_t>(size) : 0);
-  const auto pid = parseNumber(trim(content));
-  return pid ? "process " + std::to_string(*pid) + commandOf(*pid) : "another process";
+  const std::string_view number = content.substr(0, content.find_first_of(" \n"));
+  const auto pid = parseNumber(number);
+  if (!pid) {
+    return "another process";
+  }
+  const std::string_view command = trim(content.substr(number.size()));
+  return "process " + std::to_string(*pid) +
+         (command.empty() ? "" : " (" + printable(command) + ")");
 }
 
 std::atomic<LockWaitObserver*> lockWaitObserver = nullptr;
@@ -233,7 +241,7 @@ bool openAndLock(const std::filesystem::path& file, Clock::time_point deadline,
       return false;
     }
   } while (!isStillInPlace(opened, file));
-  writePid(opened.get());
+  writeHolder(opened.get());
   return true;
 }
 

@@ -231,10 +231,10 @@ class Progress(Terminal):
         (self.folder / "run").mkdir(mode=0o700)
         (self.folder / "config/host.yaml").write_text("version: 1\n")
         with open(os.open(self.folder / "run/soft-roce.lock", os.O_RDWR | os.O_CREAT, 0o600), "w") as lock:
-            lock.write(f"{os.getpid()}\n")
+            lock.write(f"{os.getpid()} vfpass host apply\n")
             lock.flush()
             fcntl.flock(lock, fcntl.LOCK_EX)
-            line = rf"^waiting for the lock of the SoftRoCE links, held by process {os.getpid()} \("
+            line = rf"^waiting for the lock of the SoftRoCE links, held by process {os.getpid()} \(vfpass host apply\)"
             options = "--config-dir config --state-dir state --run-dir run"
             self.enter(f"vfpass {options} host apply --only soft-roce")
             self.until_shows(line)

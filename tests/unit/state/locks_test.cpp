@@ -92,6 +92,22 @@ TEST_F(LocksTest, TimesOutAndNamesTheHolder) {
   EXPECT_LT(waited, milliseconds(3000));
 }
 
+// Nothing of the process is read: that of a process in trouble could hang.
+TEST_F(LocksTest, ReadsTheCommandOfTheHolderFromTheFile) {
+  const auto child = holder();
+  const auto heldBy = [&](const std::string& content) {
+    std::ofstream(file(), std::ios::trunc) << content;
+    return failure(milliseconds(20));
+  };
+  EXPECT_THAT(heldBy("12345 vfpass detach train0\n"),
+              HasSubstr("held by process 12345 (vfpass detach train0)"));
+  EXPECT_THAT(heldBy("1 vfpass a\nb\n"), HasSubstr("held by process 1 (vfpass a\\x0ab)"));
+  const std::string earlier = heldBy(std::to_string(child->pid()) + "\n");
+  EXPECT_THAT(earlier, HasSubstr("held by process " + std::to_string(child->pid())));
+  EXPECT_THAT(earlier, testing::Not(HasSubstr("(")));
+  EXPECT_THAT(heldBy("no number"), HasSubstr("held by another process"));
+}
+
 TEST_F(LocksTest, WaitIsObservedFromBeginToEnd) {
   std::vector<std::string> told;
   const auto observe = [&](const LockWait* wait) {
