@@ -7,6 +7,12 @@
 
 namespace vfpass::crash {
 
+bool HostChecks::hasItsAttributes(const Lease& lease) {
+  const auto& now = world_.kernel.settings(toString(lease.pf), vfOf(lease).index);
+  const auto& requested = vfOf(lease).settings;
+  return now.mac == requested.mac && now.vlan == requested.vlan;
+}
+
 void HostChecks::checkStarted(const std::string& vm) {
   const auto started = domain::parseDomain(world_.domain(vm).liveXml);
   for (const auto& other : world_.hypervisor.domains) {
@@ -22,12 +28,7 @@ void HostChecks::checkStarted(const std::string& vm) {
     }
   }
   for (const auto& lease : started.leases) {
-    if (!isVf(lease)) {
-      continue;
-    }
-    const auto& now = world_.kernel.settings(toString(lease.pf), vfOf(lease).index);
-    const auto& requested = vfOf(lease).settings;
-    if (now.mac != requested.mac || now.vlan != requested.vlan) {
+    if (isVf(lease) && !hasItsAttributes(lease)) {
       fault("wrong attributes: " + vm + " starts with other ones of " + lease.entry);
     }
   }
@@ -38,10 +39,21 @@ void HostChecks::checkRunning(const std::set<std::string>& inHook) {
     if (!domain.active || inHook.contains(domain.name)) {
       continue;
     }
-    for (const auto& claim : domain::parseDomain(domain.liveXml).claims) {
+    const auto running = domain::parseDomain(domain.liveXml);
+    for (const auto& claim : running.claims) {
       const std::string device = toString(claim.device);
-      if (world_.files.driverOf(device) != "vfio-pci" && reported_.insert(device).second) {
-        fault("taken: " + device + " from the running " + domain.name);
+      if (world_.files.driverOf(device) != "vfio-pci") {
+        if (reported_.insert(device).second) {
+          fault("taken: " + device + " from the running " + domain.name);
+        }
+        continue;
+      }
+      const auto lease = std::find_if(
+          running.leases.begin(), running.leases.end(),
+          [&](const Lease& each) { return isVf(each) && each.device == claim.device; });
+      if (lease != running.leases.end() && !hasItsAttributes(*lease) &&
+          reported_.insert("attributes of " + device).second) {
+        fault("changed: MAC or VLAN of " + device + " of the running " + domain.name);
       }
     }
   }

@@ -17,7 +17,8 @@ class HostChecks {
   [[nodiscard]] const std::vector<std::string>& faults() const { return faults_; }
   void fault(const std::string& text) { faults_.push_back(text); }
 
-  /// No running guest has lost a device, except those of `inHook`, which libvirt starts or stops.
+  /// No running guest has lost a device, or the MAC or VLAN of a VF, except those of `inHook`,
+  /// which libvirt starts or stops. The mappings must not change meanwhile.
   void checkRunning(const std::set<std::string>& inHook);
   /// The devices of a domain that starts belong to no other one, and have its attributes.
   void checkStarted(const std::string& vm);
@@ -33,6 +34,7 @@ class HostChecks {
   void checkEnd(const std::vector<Promise>& promises, bool rebooted);
 
  private:
+  bool hasItsAttributes(const Lease& lease);
   void checkPromise(const Promise& promise);
   void expectSuccess(const Result& result, const std::string& what);
   void recover();
