@@ -216,14 +216,20 @@ class Progress(Terminal):
         listening.listen(8)
         return listening
 
-    def test_appears_while_doctor_waits_and_is_erased(self):
+    def check_waiting_for_libvirt(self, command):
         listening = self.silent_libvirt()
-        self.enter(f"vfpass --no-pager --connect 'qemu+unix:///system?socket={self.folder}/libvirt' doctor")
+        self.enter(f"vfpass --no-pager --connect 'qemu+unix:///system?socket={self.folder}/libvirt' {command}")
         self.until_shows(self.PATTERN)
         self.until_shows(r"^check [a-z0-9-]+, [1-9]\d* s$")
         listening.close()
         self.prompt()
         self.assertNotRegex(self.transcript(), self.PATTERN)
+
+    def test_appears_while_doctor_waits_and_is_erased(self):
+        self.check_waiting_for_libvirt("doctor")
+
+    def test_appears_while_snapshot_waits_and_is_erased(self):
+        self.check_waiting_for_libvirt("snapshot captured")
 
     def test_names_the_holder_of_a_lock(self):
         if os.geteuid() != 0:

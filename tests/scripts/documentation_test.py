@@ -11,6 +11,8 @@ README, INDEX = CHECKOUT / "README.md", DOCS / "README.md"
 PAGES = [README, CHECKOUT / "CONTRIBUTING.md", CHECKOUT / "lab/README.md", CHECKOUT / "bench/README.md", CHECKOUT / "bench/coverage.md", *sorted(DOCS.rglob("*.md"))]
 CODE = re.compile(r"^(?: {4,}|\t)[^\n]*$|^```.*?^```|`(?:[^`\n]|\n(?!\n))*`|<!--.*?-->", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
+# The user's shell opens the file, not sudo's command. `sudo sh -c '... > FILE'` would work.
+UNPRIVILEGED_WRITE = re.compile(r"\bsudo (?!(?:ba)?sh )[^|;&\n]*(?<![0-9&])>{1,2} *(?!/dev/)[/~$\w]")
 LITERAL = r'"(?:[^"\\\n]|\\.)*"'
 
 
@@ -84,6 +86,17 @@ class Documentation(unittest.TestCase):
         for link in ("missing.md", "docs/doctor.md#no-such-heading", "#nowhere"):
             self.assertIsNotNone(problem_of(README, link), link)
         self.assertIsNone(problem_of(README, "docs/doctor.md#checks"))
+
+    def test_no_command_redirects_the_output_of_sudo(self):
+        for file in PAGES:
+            with self.subTest(str(file.relative_to(CHECKOUT))):
+                self.assertEqual([], [found[0] for code in CODE.finditer(read(file)) for found in UNPRIVILEGED_WRITE.finditer(code[0])])
+
+    def test_redirected_sudo_is_found(self):
+        for command in ("sudo vfpass init train0 > /etc/vfpass/vms/train0.yaml", "sudo vfpass init train0 >train0.yaml", "sudo echo 1 >> ~/x"):
+            self.assertRegex(command, UNPRIVILEGED_WRITE)
+        for command in ("sudo vfpass init train0 | sudo tee /etc/x >/dev/null", "sudo vfpass status 2>/dev/null", "sudo sh -c 'echo 1 > /sys/x'"):
+            self.assertNotRegex(command, UNPRIVILEGED_WRITE)
 
     def test_quoted_messages_are_those_of_the_program(self):
         text = CODE.sub("", read(DOCS / "troubleshooting.md"))
