@@ -80,11 +80,20 @@ std::string deviceUnit(const std::string& netdev) {
   return name + ".device";
 }
 
-// systemd expands `$` and `%` in a command, and reads escapes in it (systemd.service(5)).
+// A `%` of a unit begins a specifier (systemd.unit(5)).
+std::string unitText(const std::string& text) {
+  std::string doubled;
+  for (const char letter : text) {
+    doubled += std::string(letter == '%' ? 2 : 1, letter);
+  }
+  return doubled;
+}
+
+// In a command systemd also expands `$`, and reads escapes (systemd.service(5)).
 std::string unitCommand(const std::string& command) {
   std::string text;
-  for (const char letter : command) {
-    text += letter == '$' || letter == '%'    ? std::string(2, letter)
+  for (const char letter : unitText(command)) {
+    text += letter == '$'                     ? std::string(2, letter)
             : letter == '"' || letter == '\\' ? std::string("\\") + letter
                                               : std::string(1, letter);
   }
@@ -93,7 +102,8 @@ std::string unitCommand(const std::string& command) {
 
 std::string unitFor(const std::string& domainName, const std::vector<std::string>& devices,
                     const std::vector<std::string>& commands) {
-  std::string text = "[Unit]\nDescription=Virtual functions of VM " + printableLine(domainName) +
+  std::string text = "[Unit]\nDescription=Virtual functions of VM " +
+                     unitText(printableLine(domainName)) +
                      "\nBefore=libvirtd.service virtqemud.service\n";
   if (!devices.empty()) {
     text += "Wants=" + join(devices, " ") + "\nAfter=" + join(devices, " ") + "\n";

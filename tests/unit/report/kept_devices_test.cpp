@@ -1,0 +1,105 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "samples.hpp"
+#include "vfpass/report/result_report.hpp"
+
+namespace vfpass::report {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Lease keptInfinibandLease() {
+  Lease lease = samples::lease();
+  lease.entry = "rail1";
+  lease.pf = {0x10000, 0xd8, 0, 1};
+  lease.device = {0x10000, 0xd8, 0, 2};
+  VfSettings settings;
+  settings.linkState = LinkState::enable;
+  settings.nodeGuid = Guid{0x0200000000000001};
+  settings.portGuid = Guid{0x0200000000000002};
+  vfOf(lease).settings = settings;
+  vfOf(lease).infiniband = true;
+  return lease;
+}
+
+Inventory twoPorts() {
+  Inventory inventory = samples::inventory();
+  inventory.pfs[1].netdevs = {{"ibp216s0f1", 0, true}};
+  return inventory;
+}
+
+TEST(KeptDevicesReport, VfsAreCreatedBeforeTheyAreSet) {
+  const auto kept = keptDevices(
+      "train0", {samples::lease(), keptInfinibandLease(), samples::functionLease()}, twoPorts());
+  EXPECT_THAT(
+      kept.commands,
+      ElementsAre(
+          "[ \"$(cat /sys/bus/pci/devices/0000:3b:00.0/sriov_numvfs)\" -gt 0 ] || echo 4 > "
+          "/sys/bus/pci/devices/0000:3b:00.0/sriov_numvfs",
+          "[ \"$(cat /sys/bus/pci/devices/10000:d8:00.1/sriov_numvfs)\" -gt 0 ] || echo 1 > "
+          "/sys/bus/pci/devices/10000:d8:00.1/sriov_numvfs",
+          "ip link set dev ens1f0np0 vf 0 mac 02:11:22:33:44:55",
+          "ip link set dev ens1f0np0 vf 0 vlan 100 qos 3 proto 802.1ad",
+          "ip link set dev ens1f0np0 vf 0 max_tx_rate 1000 min_tx_rate 0",
+          "ip link set dev ens1f0np0 vf 0 spoofchk on", "ip link set dev ens1f0np0 vf 0 state auto",
+          "ip link set dev ens1f0np0 vf 0 trust off",
+          "ip link set dev ibp216s0f1 vf 0 state enable",
+          "ip link set dev ibp216s0f1 vf 0 node_guid 02:00:00:00:00:00:00:01",
+          "ip link set dev ibp216s0f1 vf 0 port_guid 02:00:00:00:00:00:00:02"));
+}
+
+TEST(KeptDevicesReport, SettingsThatLibvirtOrTheDriverDecidesAreLeftOut) {
+  Lease lease = samples::lease();
+  vfOf(lease).interfaceForm = true;
+  vfOf(lease).settings.rate = Rate{};
+  vfOf(lease).refused = {Attribute::trust};
+  const auto kept = keptDevices("train0", {lease}, samples::inventory());
+  ASSERT_EQ(kept.commands.size(), 3U);
+  EXPECT_THAT(kept.commands[1], HasSubstr("spoofchk on"));
+  EXPECT_THAT(kept.commands[2], HasSubstr("state auto"));
+}
+
+TEST(KeptDevicesReport, FunctionsAloneNeedNothing) {
+  const auto kept = keptDevices("train0", {samples::functionLease()}, samples::inventory());
+  EXPECT_TRUE(kept.commands.empty());
+  EXPECT_EQ(kept.unitName, "");
+  EXPECT_EQ(kept.unit, "");
+}
+
+// systemd.service(5): `$` is doubled, and `"` and `\` are escaped; systemd.unit(5): `%` everywhere.
+TEST(KeptDevicesReport, UnitRunsTheCommandsOnceTheInterfacesAreThere) {
+  Inventory inventory = samples::inventory();
+  inventory.pfs[0].netdevs = {{"ens1-a", 0, true}};
+  Lease lease = samples::lease();
+  vfOf(lease).settings = {};
+  vfOf(lease).settings.trust = true;
+  const auto kept = keptDevices("50% of\n/a b", {lease}, inventory);
+  EXPECT_EQ(kept.unitName, "vfs-of-50--of--a-b.service");
+  const std::string netdev = "sys-subsystem-net-devices-ens1\\x2da.device";
+  EXPECT_EQ(
+      kept.unit,
+      "[Unit]\n"
+      "Description=Virtual functions of VM 50%% of /a b\n"
+      "Before=libvirtd.service virtqemud.service\n"
+      "Wants=" +
+          netdev +
+          "\n"
+          "After=" +
+          netdev +
+          "\n"
+          "\n"
+          "[Service]\n"
+          "Type=oneshot\n"
+          "RemainAfterExit=yes\n"
+          "ExecStart=/bin/sh -c \"[ \\\"$$(cat /sys/bus/pci/devices/0000:3b:00.0/sriov_numvfs)\\\" "
+          "-gt 0 ] || echo 4 > /sys/bus/pci/devices/0000:3b:00.0/sriov_numvfs\"\n"
+          "ExecStart=/bin/sh -c \"ip link set dev ens1-a vf 0 trust on\"\n"
+          "\n"
+          "[Install]\n"
+          "WantedBy=multi-user.target\n");
+}
+
+}  // namespace
+}  // namespace vfpass::report
