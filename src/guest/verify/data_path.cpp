@@ -174,6 +174,11 @@ Finding judgeCounters(const PairEnd& end, const std::string& label, std::uint64_
   return finding;
 }
 
+std::string PairDataPath::guestSetups() const {
+  return guestSetupOf(initiator_.lease.domainName) + " and " +
+         guestSetupOf(target_.lease.domainName);
+}
+
 void PairDataPath::ping() {
   const std::string& interface = initiator_.port.netdev;
   const auto address = addressOfGid(target_.port.gid);
@@ -190,13 +195,13 @@ void PairDataPath::ping() {
   } catch (const agent::AgentUnavailable& error) {
     document = {{"error", error.what()}};  // an installed probe without this command, for example
   }
-  report_.findings.push_back(judgePing(subject_, interface, *address, document));
+  report_.findings.push_back(judgePing(subject_, interface, *address, document, guestSetups()));
 }
 
 bool PairDataPath::reach() {
-  return conclude("peer-reach",
-                  {"--operation", "send", "--bytes", reachBytes, "--iterations", reachIterations},
-                  [&](const PairReports& reports) { return judgeReach(subject_, reports); });
+  return conclude(
+      "peer-reach", {"--operation", "send", "--bytes", reachBytes, "--iterations", reachIterations},
+      [&](const PairReports& reports) { return judgeReach(subject_, reports, guestSetups()); });
 }
 
 void PairDataPath::connectByRdmaCm() {

@@ -150,6 +150,7 @@ class PairDataPath : public DataPath {
   void trySizes(const std::string& memory);
 
  private:
+  [[nodiscard]] std::string guestSetups() const;
   bool tryTransfer(const Transfer& transfer) override;
   bool tryLatency(const Transfer& latency) override;
   /// With the counters of both VFs, if it passed.

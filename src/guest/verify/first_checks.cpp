@@ -140,8 +140,8 @@ Finding withConfinement(Finding finding, const std::string& context) {
   return finding;
 }
 
-Finding checkNcclTopology(agent::Agent& agent, const std::string& confFile,
-                          const std::string& daemonFile) {
+Finding checkNcclTopology(agent::Agent& agent, const std::string& guestSetup,
+                          const std::string& confFile, const std::string& daemonFile) {
   const std::string expected = "a topology file for NCCL, since the guest's switches are virtual";
   const agent::ExecResult result =
       runShell(agent, topologyFileScript, {"sh", confFile, daemonFile});
@@ -161,7 +161,7 @@ Finding checkNcclTopology(agent::Agent& agent, const std::string& confFile,
           Outcome::warning,
           expected,
           "none, so NCCL assumes a 2.5 GT/s x1 link at each virtual switch",
-          "run vfpass guest-setup VM, which writes it"};
+          "run " + guestSetup + ", which writes it"};
 }
 
 }  // namespace vfpass::verify

@@ -48,6 +48,8 @@ std::optional<double> packetRate(const std::string& rate, bool infiniband);
 
 /// The command that configures this VM's guest from its mapping, in backticks, for remedies.
 std::string guestSetupOf(const std::string& vm);
+/// The same for the VM that has these leases.
+std::string guestSetupOf(const std::vector<Lease>& leases);
 
 /// How the VF's interface gets an IP address, and so a GID: by `vfpass guest-setup` if the mapping
 /// has one.

@@ -10,7 +10,7 @@ namespace vfpass::verify {
 namespace {
 
 // How to set the fabric up, or make the driver run without it (NVIDIA's Fabric Manager User Guide).
-std::string fabricRemedy(std::optional<NvlinkMode> nvlink) {
+std::string fabricRemedy(std::optional<NvlinkMode> nvlink, const std::string& guestSetup) {
   if (!nvlink) {
     return "set `nvlink: all`, `partition` or `disabled` in the mapping, then run `vfpass check`; "
            "if the guest has all GPUs and NVSwitches, run systemctl status nvidia-fabricmanager "
@@ -25,7 +25,8 @@ std::string fabricRemedy(std::optional<NvlinkMode> nvlink) {
              "fmpm -l and activate the one with these GPUs with fmpm -a ID; fabric manager and "
              "guest need the same driver version";
     case NvlinkMode::disabled:
-      return "run `vfpass guest-setup`, which writes NVreg_NvLinkDisable=1, and restart the guest; "
+      return "run " + guestSetup +
+             ", which writes NVreg_NvLinkDisable=1, and restart the guest; "
              "then check that NvLinkDisable is 1 in its /proc/driver/nvidia/params";
   }
   return {};
@@ -100,7 +101,8 @@ std::optional<Finding> judgeGpuDirect(const GuestView& view, bool complete) {
 // guest's texts only the detail is shown. `nvlink` determines the remedy for error 802
 // (CUDA_ERROR_SYSTEM_NOT_READY): the GPU is on a board with NVSwitches, and its NVLink fabric has
 // not been set up.
-std::optional<Finding> judgeCuda(const GuestView& view, std::optional<NvlinkMode> nvlink) {
+std::optional<Finding> judgeCuda(const GuestView& view, std::optional<NvlinkMode> nvlink,
+                                 const std::string& guestSetup) {
   if (view.libcuda && !view.cudaStatus) {
     return std::nullopt;
   }
@@ -109,13 +111,13 @@ std::optional<Finding> judgeCuda(const GuestView& view, std::optional<NvlinkMode
   const std::string status =
       view.cudaStatus ? " (CUDA error " + std::to_string(*view.cudaStatus) + ")" : "";
   const std::string detail = view.libcudaDetail.empty() ? "" : ": " + view.libcudaDetail;
-  return Finding{
-      "gpu-driver",
-      "",
-      Outcome::failed,
-      "CUDA initializes",
-      describe(problem) + status + detail,
-      problem == CudaProblem::fabricNotReady ? fabricRemedy(nvlink) : remedyFor(problem)};
+  return Finding{"gpu-driver",
+                 "",
+                 Outcome::failed,
+                 "CUDA initializes",
+                 describe(problem) + status + detail,
+                 problem == CudaProblem::fabricNotReady ? fabricRemedy(nvlink, guestSetup)
+                                                        : remedyFor(problem)};
 }
 
 std::string stateOf(std::optional<bool> present, const char* whenPresent) {
@@ -180,7 +182,8 @@ Finding distanceFinding(const std::string& subject, const TestedGpu& gpu) {
 
 // The links of the chain in the guest: the GPU's driver exports its memory, and the NIC's driver
 // registers it.
-Finding judgePath(const GuestView& view, const GuestView& own, bool complete) {
+Finding judgePath(const GuestView& view, const GuestView& own, bool complete,
+                  const std::string& guestSetup) {
   const bool exported = std::ranges::any_of(own.gpus, &GuestGpu::dmaBuf);
   const std::string refusal = exported ? dmaBufRefusal(own) : "";
   Finding finding{"gpu-path",       "", Outcome::passed, "DMA-BUF or nvidia_peermem",
@@ -200,7 +203,7 @@ Finding judgePath(const GuestView& view, const GuestView& own, bool complete) {
   finding.remedy = exported ? "in the guest: use a kernel of 5.12 or later with "
                               "CONFIG_INFINIBAND_ON_DEMAND_PAGING, or NVIDIA's OFED, so that the "
                               "NIC's driver registers DMA-BUF; or modprobe nvidia_peermem"
-                            : gpuModulesRemedy(view);
+                            : gpuModulesRemedy(view, guestSetup);
   return finding;
 }
 
@@ -215,11 +218,12 @@ std::vector<Finding> judgeGpus(const GuestView& view, bool wanted, std::optional
     return {{"gpu", "", Outcome::failed, "a GPU in the guest", "none",
              "list it under gpus: in the mapping, then run vfpass attach"}};
   }
+  const std::string guestSetup = guestSetupOf(vfs);
   std::vector<Finding> findings;
   if (const auto bars = judgeGpuBars(view, gpus)) {
     findings.push_back(*bars);
   }
-  if (const auto failed = judgeCuda(view, nvlink)) {
+  if (const auto failed = judgeCuda(view, nvlink, guestSetup)) {
     findings.push_back(*failed);
     return findings;
   }
@@ -238,7 +242,7 @@ std::vector<Finding> judgeGpus(const GuestView& view, bool wanted, std::optional
   }
   // Of GPUs whose place is unknown, the guest's others still show what the driver can do.
   const GuestView& shown = own.gpus.empty() ? view : own;
-  if (const auto modules = judgeGpuModules(shown)) {
+  if (const auto modules = judgeGpuModules(shown, guestSetup)) {
     findings.push_back(*modules);
   }
   if (own.gpus.empty()) {
@@ -247,7 +251,7 @@ std::vector<Finding> judgeGpus(const GuestView& view, bool wanted, std::optional
                         "see gpu-tested of each GPU"});
     return findings;
   }
-  findings.push_back(judgePath(view, own, complete));
+  findings.push_back(judgePath(view, own, complete, guestSetup));
   return findings;
 }
 

@@ -95,7 +95,7 @@ std::string dmaBufRefusal(const GuestView& view) {
              : refusing->name + " does not register it: " + shortened(refusing->whyNoDmaBuf);
 }
 
-std::string gpuModulesRemedy(const GuestView& view) {
+std::string gpuModulesRemedy(const GuestView& view, const std::string& guestSetup) {
   const std::string open =
       isOpen(view) && firstNumber(view.nvidiaVersion) >= firstDmaBufDriver
           ? "in the guest: install a kernel of 5.12 or later and CUDA 11.7 or later, for DMA-BUF"
@@ -107,11 +107,11 @@ std::string gpuModulesRemedy(const GuestView& view) {
            "nvidia_peermem is built with it";
   }
   return view.peerMemoryLoadable
-             ? "in the guest: modprobe nvidia_peermem (`vfpass guest-setup` makes it permanent)"
+             ? "in the guest: modprobe nvidia_peermem (" + guestSetup + " makes it permanent)"
              : open + "; or reinstall the driver after OFED, so that it builds nvidia_peermem";
 }
 
-std::optional<Finding> judgeGpuModules(const GuestView& view) {
+std::optional<Finding> judgeGpuModules(const GuestView& view, const std::string& guestSetup) {
   if (view.nvidiaDriver.empty()) {
     return std::nullopt;
   }
@@ -128,7 +128,7 @@ std::optional<Finding> judgeGpuModules(const GuestView& view) {
           shortened(view.nvidiaVersion.empty() ? "of unknown version" : view.nvidiaVersion) +
           ", CUDA " + cudaText(view) + ", Linux " + shortened(view.kernel) +
           "; DMA-BUF: " + worksOr(dmaBuf) + "; nvidia_peermem: " + worksOr(peerMemory),
-      works ? "" : gpuModulesRemedy(view)};
+      works ? "" : gpuModulesRemedy(view, guestSetup)};
 }
 
 }  // namespace vfpass::verify

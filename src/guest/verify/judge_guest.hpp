@@ -27,15 +27,16 @@ std::optional<Finding> judgeGpuBars(const GuestView& view, const std::vector<Lea
 /// `gpu-modules`: which of DMA-BUF and nvidia_peermem can work with the flavour and version of
 /// NVIDIA's modules, CUDA, the kernel and the RDMA devices, and why the other cannot. A warning if
 /// none can. nullopt if the guest does not report NVIDIA's driver. The GPUs and RDMA devices of
-/// `view` are those that count (viewOfLeased).
-std::optional<Finding> judgeGpuModules(const GuestView& view);
+/// `view` are those that count (viewOfLeased). `guestSetup`: of this VM (guestSetupOf), for
+/// remedies.
+std::optional<Finding> judgeGpuModules(const GuestView& view, const std::string& guestSetup);
 
 /// Why the guest's NIC cannot register DMA-BUF memory although a GPU exports it, by the test that
 /// NCCL makes as well. Empty: one can, or it is unknown. `view` as for judgeGpuModules().
 std::string dmaBufRefusal(const GuestView& view);
 
 /// How to get one of the two to work.
-std::string gpuModulesRemedy(const GuestView& view);
+std::string gpuModulesRemedy(const GuestView& view, const std::string& guestSetup);
 
 /// `nccl-gid-index`: whether the GID at the index that NCCL is configured to use, in the guest's
 /// /etc/nccl.conf or else in the mapping, is one of RoCE v2 with the VF's IP address. A warning

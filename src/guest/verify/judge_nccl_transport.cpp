@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "judge_device.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::verify {
@@ -85,8 +86,8 @@ std::optional<Finding> wrongTransport(const NcclMember& member, const Transports
     return transportFailure(
         finding, "RDMA over " + listOf(found.notLeased) + ", which no lease gives the VM",
         "set NCCL_IB_HCA: =" + devicesOf(member) +
-            " below nccl: {environment: ...} in the mapping, then run vfpass "
-            "guest-setup VM");
+            " below nccl: {environment: ...} in the mapping, then run " +
+            guestSetupOf(member.name));
   }
   if (!found.withoutGpu.empty()) {
     return transportFailure(

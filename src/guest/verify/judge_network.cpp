@@ -100,6 +100,10 @@ std::string guestSetupOf(const std::string& vm) {
   return "`vfpass guest-setup" + (vm.empty() ? "" : " " + shellArgument(vm)) + "`";
 }
 
+std::string guestSetupOf(const std::vector<Lease>& leases) {
+  return guestSetupOf(leases.empty() ? std::string() : leases.front().domainName);
+}
+
 std::string addressRemedy(const WantedInGuest& wanted) {
   return wanted.address.empty()
              ? "set guest: {address: ...} in the mapping, then run " + guestSetupOf(wanted.vm)

@@ -101,7 +101,8 @@ Finding judgeNetwork(const std::string& subject, const Lease& initiator, const L
             : "set the same vlan: for both entries in their mappings, or choose another peer"});
 }
 
-Finding judgeReach(const std::string& subject, const PairReports& reports) {
+Finding judgeReach(const std::string& subject, const PairReports& reports,
+                   const std::string& guestSetups) {
   Finding finding{"peer-reach", subject, Outcome::failed, "messages arrive in both directions",
                   {},           {}};
   const double median =
@@ -112,7 +113,9 @@ Finding judgeReach(const std::string& subject, const PairReports& reports) {
     finding.seen = error.empty() ? "no report" : error;
     finding.remedy =
         "check that each guest's device is up, with an address in the same subnet and the same MTU "
-        "(vfpass guest-setup), and that the PFs are on one switch; in the guests, look at "
+        "(" +
+        guestSetups +
+        "), and that the PFs are on one switch; in the guests, look at "
         "rdma link show and ip neighbour show";
     return finding;
   }
@@ -211,7 +214,7 @@ std::optional<std::string> addressOfGid(const std::string& gid) {
 }
 
 Finding judgePing(const std::string& subject, const std::string& interface,
-                  const std::string& address, const Json& json) {
+                  const std::string& address, const Json& json, const std::string& guestSetups) {
   Finding finding{"peer-ip", subject, Outcome::warning, address + " answers through " + interface,
                   {},        {}};
   const JsonReader report(json);
@@ -226,7 +229,8 @@ Finding judgePing(const std::string& subject, const std::string& interface,
   const std::string problem = report["problem"].textOr("");
   finding.seen = !error.empty() ? error : problem.empty() ? "no reply" : "no reply: " + problem;
   finding.remedy =
-      "in the guests: give both interfaces addresses of one subnet (vfpass guest-setup), and let "
+      "in the guests: give both interfaces addresses of one subnet (" + guestSetups +
+      "), and let "
       "the firewall accept ICMP echo requests; on the host: the same vlan: for both entries";
   return finding;
 }

@@ -29,8 +29,9 @@ std::string remedyOf(const PairReports& reports);
 /// Whether the two VFs are in the same network, from link layer and VLAN of both leases.
 Finding judgeNetwork(const std::string& subject, const Lease& initiator, const Lease& target);
 
-/// Whether messages arrived in both directions.
-Finding judgeReach(const std::string& subject, const PairReports& reports);
+/// Whether messages arrived in both directions. `guestSetups`: of both VMs, for the remedy.
+Finding judgeReach(const std::string& subject, const PairReports& reports,
+                   const std::string& guestSetups);
 
 /// As judgeTransfer(); in addition, the guest that owns the written memory must itself report that
 /// it checked all bytes.
@@ -66,7 +67,8 @@ std::string readableGid(const std::string& gid);
 /// Judges the initiating probe's report on `ping`. Without a reply the finding is a warning: RDMA
 /// does not need ICMP, which a firewall may drop. Pure.
 Finding judgePing(const std::string& subject, const std::string& interface,
-                  const std::string& address, const nlohmann::json& report);
+                  const std::string& address, const nlohmann::json& report,
+                  const std::string& guestSetups);
 
 /// The finding for a pair without an IP address to ping.
 Finding noAddressToPing(const std::string& subject, const std::string& reason);

@@ -39,7 +39,7 @@ Json without(Json guest) {
 }
 
 Finding judgedModules(const Json& guest) {
-  return judgeGpuModules(readGuestView(guest)).value_or(Finding{});
+  return judgeGpuModules(readGuestView(guest), "`vfpass guest-setup train0`").value_or(Finding{});
 }
 
 TEST(JudgeGpuModulesTest, SaysWhichPathWorksAndWhyNotTheOther) {
@@ -64,7 +64,8 @@ TEST(JudgeGpuModulesTest, ProprietaryModulesNeedPeerMemory) {
   EXPECT_EQ(judgeGpus(readGuestView(guest), true).back().outcome, Outcome::failed);
   EXPECT_THAT(judgeGpus(readGuestView(guest), true).back().remedy, Not(HasSubstr("modprobe")));
   guest["gpus"]["nvidia_peermem"] = {{"loaded", false}, {"loadable", true}, {"interface", true}};
-  EXPECT_THAT(judgedModules(guest).remedy, HasSubstr("modprobe nvidia_peermem"));
+  EXPECT_THAT(judgedModules(guest).remedy,
+              HasSubstr("modprobe nvidia_peermem (`vfpass guest-setup train0` makes"));
   guest["gpus"]["nvidia_peermem"]["loaded"] = true;
   EXPECT_EQ(judgedModules(guest).outcome, Outcome::passed);
 }
@@ -91,7 +92,7 @@ TEST(JudgeGpuModulesTest, RdmaDeviceHasToRegisterDmaBuf) {
 }
 
 TEST(JudgeGpuModulesTest, UnknownAndHostileValues) {
-  EXPECT_FALSE(judgeGpuModules({})) << "no driver, or an older probe";
+  EXPECT_FALSE(judgeGpuModules({}, "")) << "no driver, or an older probe";
   Json guest = without(sound());
   guest["kernel"] = std::string(100000, '9');
   guest["gpus"]["driver_version"] = std::string(100000, '.');

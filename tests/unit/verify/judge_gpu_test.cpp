@@ -53,9 +53,11 @@ TEST(JudgeGpuTest, ExplainsError802ByNvlinkModeOfMapping) {
       {std::nullopt, "in the mapping"},
       {NvlinkMode::all, "in the guest: systemctl enable --now nvidia-fabricmanager"},
       {NvlinkMode::partition, "fmpm -a ID"},
-      {NvlinkMode::disabled, "vfpass guest-setup"}};
+      {NvlinkMode::disabled, "run `vfpass guest-setup train0`"}};
+  Lease lease;
+  lease.domainName = "train0";
   for (const auto& [mode, remedy] : remedies) {
-    const auto findings = judgeGpus(refused(802), true, mode);
+    const auto findings = judgeGpus(refused(802), true, mode, {lease});
     ASSERT_EQ(findings.size(), 1U);
     EXPECT_EQ(findings[0].key, "gpu-driver");
     EXPECT_EQ(findings[0].outcome, Outcome::failed);

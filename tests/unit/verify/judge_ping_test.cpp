@@ -33,9 +33,11 @@ TEST(JudgePing, DamagedReportIsAWarning) {
   for (const char* text :
        {"null", "[]", "{}", R"({"passed": true})", R"({"passed": true, "received": -1})",
         R"({"passed": true, "received": "5"})", R"({"error": "unknown command"})"}) {
-    const auto finding = judgePing("rail0", "eth1", "10.0.0.2", nlohmann::json::parse(text));
+    const auto finding = judgePing("rail0", "eth1", "10.0.0.2", nlohmann::json::parse(text),
+                                   "`vfpass guest-setup train0`");
     EXPECT_EQ(finding.outcome, Outcome::warning) << text;
     EXPECT_NE(finding.seen, "") << text;
+    EXPECT_NE(finding.remedy.find("(`vfpass guest-setup train0`)"), std::string::npos) << text;
   }
 }
 

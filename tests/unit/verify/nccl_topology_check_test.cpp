@@ -15,7 +15,9 @@ using testing::HasSubstr;
 
 class NcclTopologyCheckTest : public testing::Test {
  protected:
-  Finding check() { return checkNcclTopology(agent, conf, daemonFile); }
+  Finding check() {
+    return checkNcclTopology(agent, "`vfpass guest-setup train0`", conf, daemonFile);
+  }
   static void write(const std::string& file, const std::string& text) {
     std::ofstream(file) << text;
   }
@@ -30,7 +32,7 @@ class NcclTopologyCheckTest : public testing::Test {
 TEST_F(NcclTopologyCheckTest, WarnsWithoutTopologyFile) {
   const Finding finding = check();
   EXPECT_EQ(finding.outcome, Outcome::warning);
-  EXPECT_THAT(finding.remedy, HasSubstr("guest-setup"));
+  EXPECT_THAT(finding.remedy, HasSubstr("run `vfpass guest-setup train0`"));
 }
 
 TEST_F(NcclTopologyCheckTest, FindsFileNamedInNcclConf) {

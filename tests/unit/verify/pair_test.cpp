@@ -63,7 +63,7 @@ const Json soundTarget = Json::parse(
 class JudgeReachTest : public testing::Test {
  protected:
   Finding judge(const Json& initiator, const Json& target) {
-    return judgeReach("a - train1:a", {initiator, target});
+    return judgeReach("a - train1:a", {initiator, target}, "`vfpass guest-setup train0`");
   }
   const Json sound = Json::parse(R"({"passed": true, "runs": [
     {"latency": {"median": 3.4, "p99": 9.5}, "settings": {"bytes": 8}}]})");
@@ -86,6 +86,7 @@ TEST_F(JudgeReachTest, ReportsErrorOfSideThatFailedFirst) {
 
 TEST_F(JudgeReachTest, FailsWithoutReportsOfBothGuests) {
   EXPECT_EQ(judge(sound, Json()).outcome, Outcome::failed);
+  EXPECT_THAT(judge(sound, Json()).remedy, HasSubstr("(`vfpass guest-setup train0`)"));
   EXPECT_EQ(judge(Json(), soundTarget).outcome, Outcome::failed);
   EXPECT_EQ(
       judge(Json::parse(R"({"passed": true, "runs": [{"latency": {"median": -1}}]})"), soundTarget)

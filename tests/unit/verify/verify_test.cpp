@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "after_run.hpp"
 #include "scripted_guest.hpp"
@@ -246,6 +247,20 @@ TEST_F(VerifyTest, ReportsEachFailureAsItsOwnFinding) {
     EXPECT_EQ(find(report, each.key).outcome, Outcome::failed) << each.key;
     EXPECT_FALSE(find(report, each.key).remedy.empty()) << each.key;
     EXPECT_EQ(find(report, "data-host").key, "") << "later checks are skipped: " << each.key;
+  }
+}
+
+// Of what the mapping sets in the guest.
+TEST_F(VerifyTest, RemediesNameTheVm) {
+  plan.leases[0].domainName = "train0";
+  hostSide.guestAddress = "192.168.100.10/24";
+  const std::string sound = guest.inventory;
+  for (const auto& [from, to, key] :
+       {std::tuple{"\"state\": \"up\"", "\"state\": \"down\"", "link"},
+        std::tuple{"\"gid_index\": 3", "\"gid_index\": null", "gid"}}) {
+    guest.inventory = sound;
+    replace(from, to);
+    EXPECT_THAT(find(verify(), key).remedy, HasSubstr("run `vfpass guest-setup train0`, which"));
   }
 }
 
