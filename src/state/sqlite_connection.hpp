@@ -39,8 +39,8 @@ std::unique_ptr<SQLite::Database> openForWriting(const Location& location,
                                                  std::chrono::milliseconds busyTimeout);
 
 /// Runs `work` in one transaction and turns SQLite failures into Error. `forWriting` takes the
-/// write lock at once, because a transaction that upgrades later can fail without waiting. It throws
-/// Error if another process has set the database aside since it was opened.
+/// write lock at once, because a transaction that upgrades later can fail without waiting. It
+/// throws Error if another process has set the database aside since it was opened.
 void inTransaction(SQLite::Database& database, const Location& location,
                    std::chrono::milliseconds busyTimeout, bool forWriting, const Work& work);
 
