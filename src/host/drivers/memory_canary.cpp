@@ -3,6 +3,7 @@
 #include <sys/random.h>
 
 #include <algorithm>
+#include <exception>
 
 #include "sysfs/kernel_write.hpp"
 #include "sysfs/pci_function.hpp"
@@ -78,9 +79,11 @@ class Awake {
   Awake(const Awake&) = delete;
   Awake& operator=(const Awake&) = delete;
   ~Awake() {
-    if (wasAutomatic_) {
-      static_cast<void>(
-          caught([&] { writer_.write(path_, "auto", function_, deadlines::serial); }));
+    try {
+      if (wasAutomatic_) {
+        writer_.write(path_, "auto", function_, deadlines::serial);
+      }
+    } catch (const std::exception&) {  // also no memory: an exception would end the process here
     }
   }
 

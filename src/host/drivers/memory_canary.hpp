@@ -1,9 +1,13 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/hand_over.hpp"
 #include "vfpass/host/root.hpp"
 #include "vfpass/pci_address.hpp"
@@ -42,10 +46,19 @@ class DeviceMemory {
 };
 
 /// Maps `resourceN` of the running system in a guarded child: an access waits for as long as the
-/// device does.
+/// device does. A child that is late is killed and writes nothing more: somebody else may have the
+/// device by then.
 class GuardedMemory final : public DeviceMemory {
  public:
+  explicit GuardedMemory(std::filesystem::path root = "/",
+                         std::chrono::milliseconds timeout = deadlines::serial)
+      : root_(std::move(root)), timeout_(timeout) {}
+
   PatternFound access(const MemoryPlaces& places, const std::string& pattern, bool write) override;
+
+ private:
+  std::filesystem::path root_;
+  std::chrono::milliseconds timeout_;
 };
 
 /// A pattern in a GPU's memory, or why there is none.

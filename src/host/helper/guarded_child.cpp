@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -175,6 +176,19 @@ class Children {
     std::erase_if(running_, [](pid_t child) { return ::waitpid(child, nullptr, WNOHANG) != 0; });
   }
 
+  bool has(pid_t child) {
+    const std::lock_guard lock(mutex_);
+    return std::ranges::find(running_, child) != running_.end();
+  }
+
+  // Another process can have the number of one that has been waited for.
+  void kill(pid_t child) {
+    const std::lock_guard lock(mutex_);
+    if (std::ranges::find(running_, child) != running_.end()) {
+      ::kill(child, SIGKILL);
+    }
+  }
+
  private:
   std::mutex mutex_;
   std::vector<pid_t> running_;
@@ -213,6 +227,14 @@ bool readSome(int pipe, const std::function<bool(std::string_view)>& consume) {
 }  // namespace
 
 void reapGuarded() { children().reap(); }
+
+bool endGuarded(pid_t child, std::chrono::milliseconds timeout) {
+  children().kill(child);
+  return pollUntil(Deadline(timeout), [child] {
+    reapGuarded();
+    return !children().has(child);
+  });
+}
 
 pid_t startGuarded(int pipe, int kept, const std::function<void(int)>& operation) {
   reapGuarded();

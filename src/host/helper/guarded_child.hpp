@@ -48,6 +48,10 @@ pid_t startGuarded(int end, int kept, const std::function<void(int end)>& operat
 /// the children since its last call are zombies. Thread-safe.
 void reapGuarded();
 
+/// Kills a child that has not replied in time, and waits until it has ended; false: it has not yet.
+/// Even then it returns from its call in the kernel only to end.
+bool endGuarded(pid_t child, std::chrono::milliseconds timeout);
+
 /// Writes all bytes with write(2); false: stopped at an error. Async-signal-safe.
 bool writeAll(int descriptor, const void* bytes, std::size_t length);
 

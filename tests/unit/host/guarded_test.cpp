@@ -49,6 +49,18 @@ bool hasNoChild() {
   });
 }
 
+TEST(Guarded, EndsAChildThatIsLate) {
+  const auto reply = runGuarded(milliseconds(1), -1, [](int) {
+    while (true) {
+      ::pause();
+    }
+  });
+  EXPECT_FALSE(reply.finished);
+  EXPECT_TRUE(endGuarded(reply.child, milliseconds(5000)));
+  EXPECT_TRUE(hasNoChild());
+  EXPECT_TRUE(endGuarded(reply.child, milliseconds(5000))) << "kills no other process";
+}
+
 TEST(Guarded, ReturnsAtDeadlineAndReapsTheChildLater) {
   std::array<int, 2> ends{};
   ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 
 #include "hosts/sysfs_tree.hpp"
 #include "simulated_kernel.hpp"
@@ -107,6 +108,49 @@ TEST_F(MemoryCanaryTest, TouchesNothingWhileItIsOff) {
                                   "gpu-memory-check in host.yaml is false or not applied"}));
   EXPECT_EQ(memory_.accesses, 0);
   EXPECT_THAT(kernel_.log, testing::IsEmpty());
+}
+
+TEST_F(MemoryCanaryTest, MemoryThatIsShortDoesNotEndTheProcess) {
+  tree_.file(folder_ + "/power/control", "auto\n");
+  kernel_.exhausted = "control=auto";
+  EXPECT_EQ(check().result, Result::gone);
+  EXPECT_THAT(kernel_.log, testing::Contains("control=auto"));
+}
+
+// A GPU whose memory and configuration space are files.
+class GuardedMemoryTest : public testing::Test {
+ protected:
+  GuardedMemoryTest() {
+    tree_.file(folder_ + "/config", config_);
+    tree_.file(folder_ + "/resource1", empty_);
+  }
+  PatternFound access(std::chrono::milliseconds timeout) {
+    return GuardedMemory(tree_.path(), timeout)
+        .access({{0, 0x65, 0, 0}, 1, {0, 4096}}, "patterns", true);
+  }
+  // What a file has once no child is left.
+  std::string contentOf(const std::string& file) {
+    while (::waitpid(-1, nullptr, 0) > 0) {
+    }
+    return tree_.content(folder_ + file);
+  }
+
+  hosts::SysfsTree tree_;
+  std::string folder_ = tree_.function("0000:65:00.0", "0x030200");
+  const std::string config_ = std::string(64, '\0');
+  const std::string empty_ = std::string(8192, '\0');
+};
+
+TEST_F(GuardedMemoryTest, HasThePatternAndRestoresTheCommandRegister) {
+  EXPECT_EQ(access(std::chrono::seconds(30)), PatternFound::everywhere);
+  EXPECT_EQ(contentOf("/resource1").substr(4096, 8), "patterns");
+  EXPECT_EQ(contentOf("/config"), config_);
+}
+
+TEST_F(GuardedMemoryTest, WritesNothingWhenItIsLate) {
+  EXPECT_EQ(access(std::chrono::milliseconds(0)), PatternFound::unreachable);
+  EXPECT_EQ(contentOf("/resource1"), empty_);
+  EXPECT_EQ(contentOf("/config"), config_);
 }
 
 TEST_F(MemoryCanaryTest, TouchesNoMemoryThatMayBeInUseOrAsleep) {

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <functional>
 #include <map>
+#include <new>
 #include <set>
 #include <string>
 #include <utility>
@@ -23,6 +24,7 @@ class SimulatedKernel final : public KernelWriter {
   /// `file=text` of writes that take effect while their helper process is killed.
   std::set<std::string> unanswered;
   std::string hangs;             ///< a file name whose write never returns
+  std::string exhausted;         ///< an entry of the log whose write finds no memory
   std::string ineffective;       ///< a file name whose write succeeds and changes nothing
   unsigned appearing = 1000;     ///< maximum number of VFs that the driver creates
   std::string logged;            ///< what /dev/kmsg has after a write to sriov_numvfs
@@ -38,6 +40,9 @@ class SimulatedKernel final : public KernelWriter {
     deadlinesOf[log.back()] = deadline;
     if (name == "sriov_numvfs" && value != "0" && !logged.empty()) {
       tree_.file("dev/kmsg", tree_.content("dev/kmsg") + logged);
+    }
+    if (exhausted == log.back()) {
+      throw std::bad_alloc();
     }
     if (name == hangs) {
       throw TimeoutError(object + ": hangs");
