@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "vfpass/mac_guid_uuid.hpp"
@@ -30,6 +31,17 @@ struct QuarantinedDevice {
 /// Whether its address has another card than the one that went into quarantine.
 [[nodiscard]] inline bool isReplaced(const QuarantinedDevice& device) {
   return !device.identity.empty() && !device.found.empty() && device.found != device.identity;
+}
+
+/// Kernel::identityOf() of a VF, from that of its PF: a VF that its plan creates does not exist yet
+/// when its lease begins.
+[[nodiscard]] inline std::string identityOfVf(const std::string& pf, unsigned index) {
+  constexpr std::string_view function = " function ";
+  const auto number = pf.find(function);
+  const auto end = number == std::string::npos ? number : pf.find(' ', number + function.size());
+  return end == std::string::npos
+             ? std::string()
+             : pf.substr(0, end) + " vf " + std::to_string(index) + pf.substr(end);
 }
 
 /// Whether a pattern that was written to a device's memory before a reset was there afterwards.

@@ -3,6 +3,7 @@
 #include <exception>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -107,13 +108,15 @@ class Kernel {
 
   /// What identifies the function in every slot: vendor and device, function number, index of a VF,
   /// and the serial number of its card, of a VF that of its PF. `serial`: the card's VPD serial if
-  /// the caller has read it, so that it is not read again. Empty: no serial number can be read. Two
-  /// cards of a vendor that numbers none of them can have the same.
+  /// the caller has read it, so that it is not read again. Empty: no serial number can be read, or
+  /// there is no such function (yet). Two cards of a vendor that numbers none of them can have the
+  /// same.
   virtual std::string identityOf(const PciAddress& function,
                                  const std::optional<std::string>& serial) = 0;
 
-  /// The functions with this identity, by address.
-  virtual std::vector<PciAddress> findIdentity(const std::string& identity) = 0;
+  /// The functions with these identities, by address. Reads every card that can have one, once.
+  virtual std::map<std::string, std::vector<PciAddress>> findIdentities(
+      const std::set<std::string>& identities) = 0;
 
   /// The settings of a PF that host.yaml controls, other than its VFs. Not observable on a captured
   /// tree. The mode of a PF whose port has a fault (faultOfPort()) is not read.

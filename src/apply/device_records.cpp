@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "card_identities.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/state/memory_checks.hpp"
@@ -92,13 +93,15 @@ std::string errorsText(std::uint64_t count, const std::string& kind = "") {
          (count == 1 ? "error" : "errors");
 }
 
-// A device that has appeared again counts from 0, as after a boot.
+// A device that has appeared again counts from 0, as after a boot. Each counter by itself: that of
+// the port above has gone on.
 ErrorCounts countedSince(const ErrorCounts& begin, const ErrorCounts& now, bool sameBoot) {
-  const bool goesOn = sameBoot && begin.hardware <= now.hardware && begin.others <= now.others &&
-                      begin.corrected <= now.corrected;
-  return goesOn ? ErrorCounts{now.hardware - begin.hardware, now.others - begin.others,
-                              now.corrected - begin.corrected}
-                : now;
+  const auto since = [&](std::uint64_t ErrorCounts::*counter) {
+    const bool goesOn = sameBoot && begin.*counter <= now.*counter;
+    return goesOn ? now.*counter - begin.*counter : now.*counter;
+  };
+  return {since(&ErrorCounts::hardware), since(&ErrorCounts::others),
+          since(&ErrorCounts::corrected)};
 }
 
 void addCounts(const std::optional<DeviceUse>& use, Tools& tools, HandOverRecord& record,
@@ -170,10 +173,35 @@ void addErrors(const std::optional<DeviceUse>& use, Tools& tools, HandOverRecord
   record.errors.insert(record.errors.end(), errors.others.begin(), errors.others.end());
 }
 
-UseBegin beginOfUse(const PciAddress& device, Tools& tools) {
-  const auto log = tools.kernel.xidLog(device);
-  return {tools.kernel.bootId(), tools.kernel.errorCounts(device),
-          log && log->readable ? std::optional(log->next) : std::nullopt};
+/// Reads what is known of devices when their leases begin: each card and the kernel log once.
+class UseReader {
+ public:
+  explicit UseReader(Tools& tools) : kernel_(tools.kernel), identities_(tools.kernel) {}
+
+  DeviceUse read(const Lease& lease) {
+    return {lease.device, lease.domain,
+            UseBegin{kernel_.bootId(), kernel_.errorCounts(lease.device), logRecord(lease.device)},
+            std::nullopt, identities_.ofDevice(lease)};
+  }
+
+ private:
+  // The log is the host's: where it is after one GPU is known for the next device, too.
+  std::optional<std::uint64_t> logRecord(const PciAddress& device) {
+    if (!log_) {
+      log_ = kernel_.xidLog(device);
+    }
+    return log_ && log_->readable ? std::optional(log_->next) : std::nullopt;
+  }
+
+  Kernel& kernel_;
+  CardIdentities identities_;
+  std::optional<XidLog> log_;
+};
+
+// A device that another lease of the domain had, under another name, stays the domain's.
+bool isLeased(const Lease& lease, const Tools& tools) {
+  const auto leases = tools.database.leasesOf(lease.domain);
+  return std::ranges::find(leases, lease.device, &Lease::device) != leases.end();
 }
 
 /// Reads each PF once, for the VFs of all leases that end together: one that does not answer costs
@@ -265,9 +293,31 @@ state::EndedLease endOf(const DropLease& drop, PfReader& pfs, Tools& tools) {
 
 }  // namespace
 
-void recordLease(const Lease& lease, Tools& tools) {
+NewUses usesToBegin(const Plan& plan, Tools& tools) {
+  UseReader reader(tools);
+  NewUses uses;
+  for (const Step& step : plan.steps) {
+    const auto* record = std::get_if<RecordLease>(&step.action);
+    if (record == nullptr || uses.contains(record->lease.device)) {
+      continue;
+    }
+    const Lease& lease = record->lease;
+    const auto use = tools.database.deviceUse(lease.device);
+    // The use of a lease that ended without a record is left, but it ended, too.
+    if (!use || use->domain != lease.domain || !isLeased(lease, tools)) {
+      uses.emplace(lease.device, reader.read(lease));
+    }
+  }
+  return uses;
+}
+
+void recordLease(const Lease& lease, NewUses& uses, Tools& tools) {
+  if (auto begun = uses.extract(lease.device)) {
+    tools.database.recordLease(lease);
+    tools.database.recordUse(begun.mapped());
+    return;
+  }
   auto use = tools.database.deviceUse(lease.device);
-  // A device that another lease of the domain had, under another name, stays the domain's.
   const bool isNew = !use || use->domain != lease.domain;
   // The guest gets it: the reset after its last run is not one after this run.
   if (!isNew && use->reset && lease.state != LeaseState::reserved) {
@@ -276,8 +326,7 @@ void recordLease(const Lease& lease, Tools& tools) {
   }
   tools.database.recordLease(lease);
   if (isNew) {
-    tools.database.recordUse({lease.device, lease.domain, beginOfUse(lease.device, tools),
-                              std::nullopt, tools.kernel.identityOf(lease.device, lease.pfSerial)});
+    tools.database.recordUse(UseReader(tools).read(lease));
   }
 }
 

@@ -328,6 +328,11 @@ void performResets(const std::vector<ResetFunction>& resets, Tools& tools) {
   resetDevices(resets, tools);
 }
 
+void performRecord(const RecordLease& record, NewUses& uses, Tools& tools) {
+  tools.onAction(record);
+  recordLease(record.lease, uses, tools);
+}
+
 void performDrops(const std::vector<DropLease>& drops, Tools& tools) {
   for (const auto& drop : drops) {
     tools.onAction(drop);
@@ -355,7 +360,10 @@ void perform(const Action& action, Tools& tools, std::vector<std::string>& warni
     }
     void operator()(const BindDriver& bind) const { tools.kernel.bindDriver(bind); }
     void operator()(const ResetFunction& reset) const { resetDevices({reset}, tools); }
-    void operator()(const RecordLease& record) const { recordLease(record.lease, tools); }
+    void operator()(const RecordLease& record) const {
+      NewUses none;
+      recordLease(record.lease, none, tools);
+    }
     void operator()(const DropLease& drop) const { dropLeases({drop}, tools); }
     // The journal must not record it as done before it would survive a power failure: recovery
     // would take an operation without its XML for complete.

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "device_records.hpp"
 #include "vfpass/apply/run.hpp"
 #include "vfpass/plan.hpp"
 
@@ -20,6 +21,9 @@ void performInverse(const Action& action, Tools& tools, std::vector<std::string>
 
 /// Resets several functions in parallel.
 void performResets(const std::vector<ResetFunction>& resets, Tools& tools);
+
+/// Records a lease of a plan whose usesToBegin() are known.
+void performRecord(const RecordLease& record, NewUses& uses, Tools& tools);
 
 /// Ends several leases in one transaction.
 void performDrops(const std::vector<DropLease>& drops, Tools& tools);

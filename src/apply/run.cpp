@@ -70,12 +70,13 @@ class Run {
       : plan_(plan), tools_(tools), gate_(plan_, tools), locks_(std::move(locks)) {}
 
   std::vector<std::string> execute() {
+    uses_ = usesToBegin(plan_, tools_);
     // A start that finds its devices as it needs them only changes leases: one transaction does not
     // need the journal, whose four transactions wait for the disk.
     if (std::ranges::all_of(plan_.steps, isQuick)) {
       tools_.database.together([this] {
         for (const Step& step : plan_.steps) {
-          perform(step.action, tools_, warnings_);
+          performStep(step.action);
         }
       });
       return warnings_;
@@ -122,12 +123,20 @@ class Run {
       for (; done_ < plan_.steps.size() &&
              std::holds_alternative<RecordLease>(plan_.steps[done_].action);
            ++done_) {
-        perform(plan_.steps[done_].action, tools_, warnings_);
+        performStep(plan_.steps[done_].action);
       }
       if (done_ > 0) {
         tools_.database.markSteps(operation_, 0, done_, state::StepStatus::done);
       }
     });
+  }
+
+  void performStep(const Action& action) {
+    if (const auto* record = std::get_if<RecordLease>(&action)) {
+      performRecord(*record, uses_, tools_);
+    } else {
+      perform(action, tools_, warnings_);
+    }
   }
 
   void runBatch(std::size_t first, std::size_t end) {
@@ -170,7 +179,7 @@ class Run {
         continue;
       }
       begun_ = mayHaveBegun(plan_.steps[at].action);
-      perform(plan_.steps[at].action, tools_, warnings_);
+      performStep(plan_.steps[at].action);
       begun_ = false;
       done_ = at + 1;
       if (const auto* created = std::get_if<CreateVfs>(&plan_.steps[at].action)) {
@@ -431,6 +440,7 @@ class Run {
   Plan plan_;
   Tools& tools_;
   HolderGate gate_;
+  NewUses uses_;
   std::vector<state::FileLock> locks_;
   std::vector<state::FileLock> writer_;
   // Read whenever the locks were free. While they are held, nobody else ends a lease.

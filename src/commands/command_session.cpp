@@ -228,6 +228,15 @@ std::vector<QuarantinedDevice> Session::quarantined() {
                                  : std::vector<QuarantinedDevice>{};
 }
 
+std::optional<QuarantinedDevice> Session::quarantined(const PciAddress& device) {
+  for (const QuarantinedDevice& each : readDatabase().quarantined()) {
+    if (each.device == device) {
+      return apply::locate({each}, kernel()).front();
+    }
+  }
+  return std::nullopt;
+}
+
 std::vector<Plan> Session::openWork() {
   std::vector<Plan> plans;
   if (options_.sysroot != "/") {

@@ -141,6 +141,8 @@ class Session {
   state::Database readDatabase();
   /// Devices in quarantine, with where they are now; none for a captured tree. Never writes.
   std::vector<QuarantinedDevice> quarantined();
+  /// Only this device; nullopt: it is not in quarantine. Never writes.
+  std::optional<QuarantinedDevice> quarantined(const PciAddress& device);
   /// Operations that have begun and not ended; none for a captured tree. Never writes.
   std::vector<Plan> openWork();
   /// SoftRoCE links that vfpass made. Never writes.

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <ostream>
 
 #include "commands.hpp"
@@ -42,9 +41,8 @@ ExitCode listHandOvers(Session& session, const std::string& text) {
 // What of the release is not at this address: the card may have moved to another slot, and another
 // one may have taken its place.
 std::string placeOf(const PciAddress& device, Session& session) {
-  const auto all = session.quarantined();
-  const auto found = std::ranges::find(all, device, &QuarantinedDevice::device);
-  if (found == all.end()) {
+  const auto found = session.quarantined(device);
+  if (!found) {
     return {};
   }
   std::string text;

@@ -298,7 +298,8 @@ std::vector<Lease> prepare(const CalledDomain& parsed, const Places& places) {
   // planPrepare compares again under the locks: another command may have changed the leases.
   auto locks = apply::lockForStart(place.tools, parsed.uuid, pfs, deadlines::hookOperation);
   Inventory inventory = readDevices(place.kernel, parsed.leases);
-  inventory.quarantined = apply::locate(place.database.quarantined(), place.kernel);
+  inventory.quarantined =
+      apply::locateAmong(place.database.quarantined(), parsed.leases, place.tools);
   const auto decision =
       plan::planPrepare(parsed.uuid, parsed.name, parsed.leases, place.database.leases(), inventory,
                         place.kernel.bootId());

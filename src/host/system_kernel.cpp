@@ -340,11 +340,13 @@ std::optional<XidLog> SystemKernel::xidLog(const PciAddress& function) {
 
 std::string SystemKernel::identityOf(const PciAddress& function,
                                      const std::optional<std::string>& serial) {
-  return readIdentity(implementation_->root, function, serial);
+  return readIdentity(implementation_->root, function, serial,
+                      implementation_->within(deadlines::serial));
 }
 
-std::vector<PciAddress> SystemKernel::findIdentity(const std::string& identity) {
-  return functionsWithIdentity(implementation_->root, identity);
+std::map<std::string, std::vector<PciAddress>> SystemKernel::findIdentities(
+    const std::set<std::string>& identities) {
+  return functionsWithIdentities(implementation_->root, identities);
 }
 
 PfSettings SystemKernel::readPfSettings(const PciAddress& pf) {

@@ -434,17 +434,41 @@ std::optional<XidLog> FakeKernel::xidLog(const PciAddress& function) {
   return found == xidLogs.end() ? std::nullopt : std::optional(found->second);
 }
 
-std::string FakeKernel::identityOf(const PciAddress& function,
-                                   const std::optional<std::string>& /*serial*/) {
-  const auto found = identities.find(function);
+std::string FakeKernel::identityOfCard(const PciAddress& card) {
+  const auto found = identities.find(card);
+  if (!pfs.contains(card) && !functions.contains(card)) {
+    return {};
+  }
+  ++identityReads[card];
+  beforeIdentity();
   return found == identities.end() ? std::string() : found->second;
 }
 
-std::vector<PciAddress> FakeKernel::findIdentity(const std::string& identity) {
-  std::vector<PciAddress> found;
-  for (const auto& [function, own] : identities) {
-    if (own == identity) {
-      found.push_back(function);
+std::string FakeKernel::identityOf(const PciAddress& function,
+                                   const std::optional<std::string>& /*serial*/) {
+  for (const auto& [address, pf] : pfs) {
+    const auto own = std::ranges::find(pf.vfs, function, &VirtualFunction::address);
+    if (own != pf.vfs.end()) {
+      return identityOfVf(identityOfCard(address), own->index);
+    }
+  }
+  return identityOfCard(function);
+}
+
+std::map<std::string, std::vector<PciAddress>> FakeKernel::findIdentities(
+    const std::set<std::string>& wanted) {
+  std::map<std::string, std::vector<PciAddress>> found;
+  const auto add = [&](const std::string& identity, const PciAddress& function) {
+    if (wanted.contains(identity)) {
+      found[identity].push_back(function);
+    }
+  };
+  for (const auto& [address, known] : identities) {
+    const std::string identity = identityOfCard(address);
+    add(identity, address);
+    const auto pf = pfs.find(address);
+    for (const auto& vf : pf == pfs.end() ? std::vector<VirtualFunction>{} : pf->second.vfs) {
+      add(identityOfVf(identity, vf.index), vf.address);
     }
   }
   return found;

@@ -29,9 +29,12 @@ class FakeKernel final : public Kernel {
   /// Binding these to a driver other than `vfio-pci` fails, and so does restoring the previous one:
   /// they have no driver then.
   std::vector<PciAddress> failingProbes;
-  std::map<PciAddress, ErrorCounts> errors;      ///< counted by AER; others have no counters
-  std::map<PciAddress, XidLog> xidLogs;          ///< of GPUs of NVIDIA
-  std::map<PciAddress, std::string> identities;  ///< of functions with a serial number
+  std::map<PciAddress, ErrorCounts> errors;  ///< counted by AER; others have no counters
+  std::map<PciAddress, XidLog> xidLogs;      ///< of GPUs of NVIDIA
+  /// Of PFs and other functions with a serial number, while they exist. A VF has that of its PF.
+  std::map<PciAddress, std::string> identities;
+  std::function<void()> beforeIdentity = [] {};  ///< called when a card's number is read
+  std::map<PciAddress, int> identityReads;       ///< by card: how often its number was read
   std::vector<PciAddress> brokenResets;          ///< resetting these fails
   std::map<PciAddress, MemoryCheck> memories;    ///< of GPUs, found if checked
   std::vector<PciAddress> hangingResets;         ///< resetting these does not return in time
@@ -82,7 +85,8 @@ class FakeKernel final : public Kernel {
   std::optional<XidLog> xidLog(const PciAddress& function) override;
   std::string identityOf(const PciAddress& function,
                          const std::optional<std::string>& serial) override;
-  std::vector<PciAddress> findIdentity(const std::string& identity) override;
+  std::map<std::string, std::vector<PciAddress>> findIdentities(
+      const std::set<std::string>& identities) override;
   PfSettings readPfSettings(const PciAddress& pf) override;
   std::optional<unsigned> totalVfVectors(const PciAddress& pf) override;
   void setEswitchMode(const SetEswitchMode& action) override;
@@ -106,6 +110,7 @@ class FakeKernel final : public Kernel {
   std::map<PciAddress, std::string> bootDrivers_;
   std::uint32_t lastRdmaNumber_ = 100;
   PhysicalFunction& at(const PciAddress& pf);
+  std::string identityOfCard(const PciAddress& card);
   VirtualFunction* findVf(const PciAddress& function);
   void bind(Device& device, const BindDriver& action);
   void resetFunction(const ResetFunction& action);

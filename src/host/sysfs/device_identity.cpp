@@ -11,6 +11,7 @@
 #include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/base/pci_capability.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/hand_over.hpp"
 #include "vfpass/host/vital_product_data.hpp"
 
 namespace vfpass::host {
@@ -29,7 +30,8 @@ void copyConfig(int pipe, int file) {
 
 // Configuration space is blocked during a reset (pci_cfg_access_lock), and its readers wait
 // uninterruptibly (pci_wait_cfg, drivers/pci/access.c).
-std::string readConfig(const Root& root, const PciAddress& function) {
+std::string readConfig(const Root& root, const PciAddress& function,
+                       std::chrono::milliseconds timeout) {
   const FileDescriptor file =
       root.open(functionPath(function) + "/config", O_RDONLY | O_NONBLOCK | O_NOCTTY);
   if (!file) {
@@ -39,8 +41,7 @@ std::string readConfig(const Root& root, const PciAddress& function) {
     return readBytes(file.get(), 0, configLength);
   }
   return runGuarded(
-             deadlines::serial, file.get(), [&file](int pipe) { copyConfig(pipe, file.get()); },
-             configLength)
+             timeout, file.get(), [&file](int pipe) { copyConfig(pipe, file.get()); }, configLength)
       .bytes;
 }
 
@@ -57,8 +58,9 @@ std::string idsOf(const Root& root, const PciAddress& function) {
 
 // `serial` and `device-serial` are different numbers. Empty: none can be read.
 std::string numberOf(const Root& root, const PciAddress& card,
-                     const std::optional<std::string>& serial) {
-  if (const std::string number = findSerialNumber(readConfig(root, card)); !number.empty()) {
+                     const std::optional<std::string>& serial, std::chrono::milliseconds timeout) {
+  if (const std::string number = findSerialNumber(readConfig(root, card, timeout));
+      !number.empty()) {
     return " device-serial " + number;
   }
   const std::string known = serial ? *serial : readSerial(root, card);
@@ -70,48 +72,51 @@ std::string nameOfFunction(const Root& root, const PciAddress& card) {
   return idsOf(root, card) + " function " + std::to_string(card.function);
 }
 
-std::string nameOfVf(const std::string& card, const VfLink& vf) {
-  return card + " vf " + std::to_string(vf.index);
-}
-
 }  // namespace
 
 std::string readIdentity(const Root& root, const PciAddress& function,
-                         const std::optional<std::string>& serial) {
+                         const std::optional<std::string>& serial,
+                         std::chrono::milliseconds timeout) {
   const auto pf = readPfOf(root, function);
   const PciAddress card = pf.value_or(function);
-  std::string name = nameOfFunction(root, card);
-  if (pf) {
-    const auto vfs = readVfLinks(root, *pf);
-    const auto own = std::ranges::find(vfs, function, &VfLink::address);
-    if (own == vfs.end()) {
-      return {};
-    }
-    name = nameOfVf(name, *own);
+  if (!root.readText(functionPath(card) + "/vendor")) {
+    return {};
   }
-  const std::string number = numberOf(root, card, serial);
-  return number.empty() ? std::string() : name + number;
+  const std::string number = numberOf(root, card, serial, timeout);
+  if (number.empty()) {
+    return {};
+  }
+  const std::string identity = nameOfFunction(root, card) + number;
+  if (!pf) {
+    return identity;
+  }
+  const auto vfs = readVfLinks(root, *pf);
+  const auto own = std::ranges::find(vfs, function, &VfLink::address);
+  return own == vfs.end() ? std::string() : identityOfVf(identity, own->index);
 }
 
-std::vector<PciAddress> functionsWithIdentity(const Root& root, const std::string& identity) {
-  std::vector<PciAddress> found;
+std::map<std::string, std::vector<PciAddress>> functionsWithIdentities(
+    const Root& root, const std::set<std::string>& identities) {
+  std::map<std::string, std::vector<PciAddress>> found;
+  const auto add = [&](const std::string& identity, const PciAddress& function) {
+    if (identities.contains(identity)) {
+      found[identity].push_back(function);
+    }
+  };
   for (const PciAddress& card : listFunctions(root)) {
     const std::string name = nameOfFunction(root, card);
-    if (!identity.starts_with(name + " ") || readPfOf(root, card)) {
+    const bool isWanted = std::ranges::any_of(
+        identities, [&](const std::string& identity) { return identity.starts_with(name + " "); });
+    if (!isWanted || readPfOf(root, card)) {
       continue;
     }
-    const std::string number = numberOf(root, card, std::nullopt);
+    const std::string number = numberOf(root, card, std::nullopt, deadlines::serial);
     if (number.empty()) {
       continue;
     }
-    if (identity == name + number) {
-      found.push_back(card);
-      continue;
-    }
+    add(name + number, card);
     for (const VfLink& vf : readVfLinks(root, card)) {
-      if (identity == nameOfVf(name, vf) + number) {
-        found.push_back(vf.address);
-      }
+      add(identityOfVf(name + number, vf.index), vf.address);
     }
   }
   return found;

@@ -245,12 +245,14 @@ TEST_F(HandOverTest, ErrorsSinceTheLeaseBeganPutTheDeviceIntoQuarantine) {
   EXPECT_THAT(state.quarantined()[0].reason, HasSubstr("counted 2 errors of its hardware or link"));
 }
 
+// Of a ConnectX with this serial number.
+std::string cardWith(const std::string& serial) { return "15b3:101d function 0 serial " + serial; }
+
 // The identity is from the beginning of the lease: a device whose reset failed may not answer.
 TEST_F(HandOverTest, QuarantineFollowsTheCardToAnotherSlot) {
   Host other;
   const PciAddress first = other.kernel.inventory().pfs[0].vfs[0].address;
-  const PciAddress slot{0, 0xaf, 0, 0};
-  other.kernel.identities[first] = "15b3:101d function 0 vf 0 serial 1";
+  other.kernel.identities[pfAddress] = cardWith("1");
   other.attach();
   other.execute(other.preparePlan());
   other.kernel.identities.clear();
@@ -263,19 +265,118 @@ TEST_F(HandOverTest, QuarantineFollowsTheCardToAnotherSlot) {
   const auto entry = state.quarantined().at(0);
   EXPECT_EQ(entry.identity, "15b3:101d function 0 vf 0 serial 1");
   EXPECT_THAT(locate({entry}, other.kernel)[0].elsewhere, IsEmpty());
-  other.kernel.identities = {{first, "15b3:101d function 0 vf 0 serial 2"}, {slot, entry.identity}};
+  const auto& slot = other.kernel.addPf("0000:af:00.0", "ens2", 8, 1);
+  other.kernel.identities = {{pfAddress, cardWith("2")}, {slot.address, cardWith("1")}};
   const auto moved = locate({entry}, other.kernel)[0];
   EXPECT_TRUE(isReplaced(moved));
-  EXPECT_THAT(moved.elsewhere, testing::ElementsAre(slot));
+  EXPECT_THAT(moved.elsewhere, testing::ElementsAre(slot.vfs[0].address));
+}
+
+// A VF that its plan creates does not exist when its lease is recorded.
+TEST_F(HandOverTest, VfThatIsCreatedHasTheIdentityOfItsPf) {
+  Host other(0);
+  other.kernel.identities[pfAddress] = cardWith("1");
+  other.attach();
+  const state::Database state{other.folder / "state", state::Database::Open::readOnly,
+                              std::chrono::milliseconds(1000)};
+  ASSERT_THAT(other.leases(), SizeIs(2));
+  for (const Lease& lease : other.leases()) {
+    const auto use = state.deviceUse(lease.device);
+    ASSERT_TRUE(use);
+    EXPECT_EQ(use->identity, other.kernel.identityOf(lease.device, std::nullopt));
+    EXPECT_THAT(use->identity, HasSubstr(" vf "));
+  }
+}
+
+TEST_F(HandOverTest, CardIsReadOnceForAllItsLeases) {
+  Host other;
+  other.kernel.identities[pfAddress] = cardWith("1");
+  other.attach();
+  EXPECT_EQ(other.kernel.identityReads[pfAddress], 1);
 }
 
 // Cards without numbers of their own, and the two halves of a Socket Direct card.
 TEST_F(HandOverTest, CardAtItsAddressIsNotElsewhere) {
-  const PciAddress slot{0, 0xaf, 0, 0};
-  host.kernel.identities = {{device, "10ec:8168 same"}, {slot, "10ec:8168 same"}};
-  const auto placed = locate({{device, "a reason", "now", "10ec:8168 same"}}, host.kernel)[0];
+  const PciAddress slot = host.kernel.addFunction("0000:af:00.0", "vfio-pci").address;
+  const PciAddress other = host.kernel.addFunction("0000:b0:00.0", "vfio-pci").address;
+  host.kernel.identities = {{other, cardWith("same")}, {slot, cardWith("same")}};
+  const auto placed = locate({{other, "a reason", "now", cardWith("same")}}, host.kernel)[0];
   EXPECT_EQ(placed.found, placed.identity);
   EXPECT_THAT(placed.elsewhere, IsEmpty());
+}
+
+// The devices that VMs have, and one in quarantine at another address.
+class PlacesAtAStart : public HandOverTest {
+ protected:
+  PlacesAtAStart() {
+    other.kernel.identities = {{pfAddress, cardWith("1")}, {slot, cardWith("9")}};
+    other.attach();
+    other.kernel.identityReads.clear();
+  }
+  std::vector<QuarantinedDevice> locateOwn(const std::string& identity) {
+    state::Database state{other.folder / "state", state::Database::Open::createIfMissing,
+                          std::chrono::milliseconds(1000)};
+    Tools tools = other.tools(state);
+    return locateAmong({{slot, "a reason", "now", identity}}, other.leases(), tools);
+  }
+
+  Host other;
+  PciAddress slot = other.kernel.addFunction("0000:af:00.0", "vfio-pci").address;
+};
+
+TEST_F(PlacesAtAStart, NothingIsReadOfDevicesThatTheDomainDoesNotHave) {
+  locateOwn("");
+  EXPECT_THAT(other.kernel.identityReads, IsEmpty());
+  locateOwn(cardWith("9"));
+  EXPECT_THAT(other.kernel.identityReads, testing::ElementsAre(testing::Pair(pfAddress, 1)));
+}
+
+TEST_F(PlacesAtAStart, CardThatGotIntoTheSlotAfterTheAttachIsFound) {
+  other.kernel.identities[pfAddress] = cardWith("2");
+  const PciAddress first = other.leases().at(0).device;
+  EXPECT_THAT(locateOwn("15b3:101d function 0 vf 0 serial 2")[0].elsewhere,
+              testing::ElementsAre(first));
+  EXPECT_THAT(locateOwn(cardWith("2"))[0].elsewhere, testing::ElementsAre(pfAddress));
+}
+
+TEST_F(PlacesAtAStart, CardThatAttachSawIsNotTheOneWithTheSameNumber) {
+  EXPECT_THAT(locateOwn(cardWith("1"))[0].elsewhere, IsEmpty());
+}
+
+// A rolled-back attach and `detach --keep` end a lease without a record.
+TEST_F(HandOverTest, LeaseAfterOneWithoutARecordBeginsAnew) {
+  Host other;
+  const PciAddress first = other.kernel.inventory().pfs[0].vfs[0].address;
+  other.kernel.errors = {{first, {7}}};
+  other.attach();
+  Plan plan{PlanKind::detach, other.uuid, "train0", {}, {}};
+  for (const Lease& lease : other.leases()) {
+    DropLease drop = dropOf(lease);
+    drop.handedOver.reset();
+    plan.steps.push_back({drop, {}, ""});
+  }
+  other.execute(plan);
+  other.kernel.errors = {{first, {9}}};
+  other.kernel.identities[pfAddress] = cardWith("2");
+  other.attach();
+  const state::Database state{other.folder / "state", state::Database::Open::readOnly,
+                              std::chrono::milliseconds(1000)};
+  const auto use = state.deviceUse(first);
+  EXPECT_EQ(use->began->errors, (ErrorCounts{9}));
+  EXPECT_EQ(use->identity, "15b3:101d function 0 vf 0 serial 2");
+}
+
+// Others would wait for the database meanwhile, and hooks give up after three seconds.
+TEST_F(HandOverTest, HostIsReadOutsideOfTransactions) {
+  Host other;
+  int reads = 0;
+  other.kernel.beforeIdentity = [&] {
+    SQLite::Database raw((other.folder / "state" / "vfpass.db").string(), SQLite::OPEN_READWRITE);
+    EXPECT_NO_THROW(raw.exec("BEGIN IMMEDIATE; ROLLBACK"));
+    ++reads;
+  };
+  other.attach();
+  EXPECT_EQ(reads, 1);
 }
 
 // Removed and found again, a device counts from 0.
@@ -292,6 +393,19 @@ TEST_F(HandOverTest, SmallerCounterIsCountedFromZero) {
   ASSERT_THAT(state.quarantined(), SizeIs(1));
   EXPECT_EQ(state.quarantined()[0].device, first);
   EXPECT_THAT(state.quarantined()[0].reason, HasSubstr("counted 2 errors of"));
+}
+
+// The port above has gone on counting while the device was removed.
+TEST_F(HandOverTest, EachCounterBeginsByItself) {
+  Host other;
+  const PciAddress first = other.kernel.inventory().pfs[0].vfs[0].address;
+  other.kernel.errors = {{first, {7, 5, 3}}};
+  other.attach();
+  other.kernel.errors = {{first, {7, 0, 3}}};
+  other.execute(other.detachPlan());
+  const state::Database state{other.folder / "state", state::Database::Open::readOnly,
+                              std::chrono::milliseconds(1000)};
+  EXPECT_THAT(state.quarantined(), IsEmpty());
 }
 
 // A guest can make its device ask for what nobody has.

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "hosts/sysfs_tree.hpp"
+#include "vfpass/hand_over.hpp"
 
 namespace vfpass::host {
 namespace {
@@ -33,10 +34,10 @@ class DeviceIdentityTest : public testing::Test {
   }
   std::string read(const PciAddress& function,
                    const std::optional<std::string>& serial = std::nullopt) {
-    return readIdentity(Root(tree_.path()), function, serial);
+    return readIdentity(Root(tree_.path()), function, serial, std::chrono::seconds(5));
   }
   std::vector<PciAddress> find(const std::string& identity) {
-    return functionsWithIdentity(Root(tree_.path()), identity);
+    return functionsWithIdentities(Root(tree_.path()), {identity})[identity];
   }
 
   hosts::SysfsTree tree_;
@@ -50,6 +51,14 @@ TEST_F(DeviceIdentityTest, HasTheSerialNumberOfTheCard) {
   EXPECT_EQ(read(slotAddress, "MT2"), "15b3:101d function 0 serial MT2") << "not read again";
   EXPECT_EQ(read(slotAddress, ""), "");
   EXPECT_EQ(read({0, 9, 0, 0}), "");
+}
+
+// A VF that its plan creates later has the serial number that the caller knows of its PF.
+TEST_F(DeviceIdentityTest, IsEmptyForAFunctionThatDoesNotExist) {
+  EXPECT_EQ(read({0, 1, 0, 3}, "MT1"), "");
+  EXPECT_EQ(identityOfVf("15b3:101d function 0 serial MT1", 2),
+            "15b3:101d function 0 vf 2 serial MT1");
+  EXPECT_EQ(identityOfVf("", 2), "");
 }
 
 TEST_F(DeviceIdentityTest, PrefersTheCapability) {

@@ -59,7 +59,8 @@ class SystemKernel final : public Kernel {
   std::optional<XidLog> xidLog(const PciAddress& function) override;
   std::string identityOf(const PciAddress& function,
                          const std::optional<std::string>& serial) override;
-  std::vector<PciAddress> findIdentity(const std::string& identity) override;
+  std::map<std::string, std::vector<PciAddress>> findIdentities(
+      const std::set<std::string>& identities) override;
   PfSettings readPfSettings(const PciAddress& pf) override;
   std::optional<unsigned> totalVfVectors(const PciAddress& pf) override;
   void setEswitchMode(const SetEswitchMode& action) override;
