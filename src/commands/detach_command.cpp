@@ -355,7 +355,7 @@ void addDetach(CLI::App& app, Runner& runner) {
       ->check(CLI::Range(1U, 3600U))
       ->capture_default_str();
   command->add_flag("--keep", options->keep,
-                    "Leave the devices to the domain as plain <hostdev> elements, with the VFs "
+                    "Leave the devices to the domain as plain <hostdev> elements, with the VFs\n"
                     "and their settings, and print what keeps those after a reboot");
   addSavedPlanOptions(*command, options->dryRun, options->output.file, options->plan);
   addNoXml(*command, options->output.noXml);

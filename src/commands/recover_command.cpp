@@ -171,7 +171,7 @@ void addRecover(CLI::App& app, Runner& runner) {
   const auto operation = std::make_shared<std::int64_t>(0);
   command
       ->add_option("--abandon", *operation,
-                   "Forget this operation, which recover cannot end and names by its number, and "
+                   "Forget this operation, which recover cannot end and names by its number, and\n"
                    "say what it leaves; change nothing else")
       ->type_name("NUMBER")
       ->check(faultOfOperationNumber);

@@ -363,8 +363,8 @@ void addRunOptions(CLI::App& command, VerifyOptions& options) {
   command.add_option("--wait", options.waitSeconds, "Time to wait for the guest agent")
       ->type_name("SECONDS");
   command.add_flag("--pending", options.pending,
-                   "Verify the VMs that have started and have `verify: {on-start: report}`; run "
-                   "by systemd");
+                   "Verify the VMs that have started and have `verify: {on-start: report}`;\n"
+                   "run by systemd");
 }
 
 /// Only `--help-all` lists them: who verifies a VM needs none.

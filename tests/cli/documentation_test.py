@@ -91,6 +91,12 @@ class DocumentedCommands(unittest.TestCase):
         missing = [each for each in offered("") if not re.search(rf"`(?:vfpass )?{each}\b", text)]
         self.assertEqual([], missing)
 
+    def test_help_is_wrapped(self):
+        for command in sorted(commands() - HIDDEN):
+            result = subprocess.run([VFPASS, command, "--help"], stdout=subprocess.PIPE, text=True, check=True)
+            with self.subTest(command):
+                self.assertEqual([], [line for line in result.stdout.splitlines() if len(line) > 120])
+
     def test_a_wrong_command_is_found(self):
         for text in ("    $ vfpass attatch train0", "`vfpass attach --no-such VM`", "    vfpass host list", "`vfpass --bad status`"):
             with self.subTest(text):
