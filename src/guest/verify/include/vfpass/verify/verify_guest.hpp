@@ -87,7 +87,7 @@ bool hasWrongBytes(const Finding& finding);
 
 /// Whether NCCL in the guest finds a topology file. A mirrored tree needs one: QEMU's switch ports
 /// report 2.5 GT/s x1, and NCCL then plans with 0.2 GB/s (measured with NCCL 2.28;
-/// docs/guest-topology.md). `guestSetup`: the command that writes one (guestSetupOf). `confFile`
+/// docs/guest-topology.md). `guestSetup`: the command that writes one, in backticks. `confFile`
 /// and `daemonFile` are paths in the guest. Throws AgentUnavailable.
 Finding checkNcclTopology(
     agent::Agent& agent, const std::string& guestSetup,
