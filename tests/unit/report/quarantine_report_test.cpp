@@ -9,12 +9,12 @@
 namespace vfpass::report {
 namespace {
 
-const std::vector<QuarantinedDevice> devices{
+const std::vector<QuarantinedDevice> inQuarantine{
     {PciAddress{0, 0x3b, 0, 2}, "its reset failed: EIO\x1b[2J", "2026-11-28T12:00:00Z"}};
 
 TEST(QuarantineReport, NamesDeviceTimeAndReason) {
   std::ostringstream out;
-  writeQuarantine(out, devices, {});
+  writeQuarantine(out, inQuarantine, {});
   EXPECT_EQ(out.str(),
             "DEVICE        SINCE                 CARD  REASON\n"
             "0000:3b:00.2  2026-11-28T12:00:00Z  -     its reset failed: EIO\\x1b[2J\n");
@@ -48,7 +48,7 @@ TEST(QuarantineReport, SaysThatNoDeviceIsInQuarantine) {
 
 TEST(QuarantineReport, JsonIsValid) {
   for (const auto& each :
-       {devices, std::vector<QuarantinedDevice>{moved()}, std::vector<QuarantinedDevice>{}}) {
+       {inQuarantine, std::vector<QuarantinedDevice>{moved()}, std::vector<QuarantinedDevice>{}}) {
     std::ostringstream out;
     writeQuarantine(out, each, {.json = true});
     expectValid("quarantine", out.str());
