@@ -156,10 +156,6 @@ void collect(Session& session, const commands::DomainSurvey& survey, const Uuid&
   session.operations().begin(events::Operation::gc);
   const auto domainLock = lockDomain(session, domain, name);
   auto& database = session.database();
-  // Another command may have died since gc recovered what it found at its start.
-  if (!database.openOperationsOf(domain).empty()) {
-    recoverInterruptedWork(session, domain);
-  }
   const auto found = session.hypervisor().findDomain(toString(domain));
   const auto use = useOf(session, found ? &*found : nullptr, database.leasesOf(domain));
   reportKept(session, database.leasesOf(domain), use);

@@ -308,55 +308,6 @@ void scrubBesideRollback(Case& test) {
   }
 }
 
-// An attach of vm0 dies in libvirt, which it reaches while gc stands still at its request `at`.
-// Returns whether gc stood there.
-bool leaveAttachBesideGc(World& world, long at) {
-  Interleaving both(world);
-  Process& gc = both.launch({"gc"});
-  long requests = 0;
-  both.runUntil([&] {
-    requests += !gc.ended() && !Interleaving::waitsFor(gc, "file") ? 1 : 0;
-    return gc.ended() || requests == at;
-  });
-  const bool stood = !gc.ended();
-  both.gate = [&](const Process& process) { return &process != &gc; };
-  Process& attach = both.launch({"attach", "vm0"});
-  both.runUntil([&] {
-    return attach.ended() || both.isBlocked(attach) || Interleaving::waitsFor(attach, "define");
-  });
-  if (!attach.ended()) {
-    both.kill(attach);
-  }
-  both.gate = [](const Process&) { return true; };
-  both.runToEnd();
-  return stood;
-}
-
-// Somebody has replaced the definition of vm0, so gc ends its lease. Meanwhile an attach records it
-// with new terms and dies: gc must not end a lease of an open operation.
-void gcAfterLeftAttach(Case& test) {
-  setUpVms(test.world, 1);
-  const std::string before = test.state();
-  const DomainXml definition = test.world.domain("vm0").persistentXml;
-  test.expectSuccess(test.run({"attach", "vm0"}));
-  test.world.domain("vm0").persistentXml = definition;
-  writeMapping(test.world, "vm0", "vfs:\n" + vfEntry("rail0", "    vlan: {id: 99}\n"));
-  bool stood = true;
-  std::size_t left = 0;
-  for (long at = 1; stood; ++at) {
-    World copy = test.copy();
-    stood = leaveAttachBesideGc(copy, at);
-    left += openOperationsIn(copy);
-    const Result recover = copy.vfpass({"recover"});
-    const Result gc = copy.vfpass({"gc"});
-    const bool yields = recover.output.find("not rolled back") != std::string::npos;
-    test.expect(recover.code == 0 && gc.code == 0 && !yields && fingerprint(copy) == before,
-                "the state before, with gc at request " + std::to_string(at) + ":\n" +
-                    recover.output + gc.output + difference(fingerprint(copy), before));
-  }
-  test.expect(left > 0, "an attach died after gc had recovered");
-}
-
 // Makes `gc` die at the last change at which the lease is gone and the operation still open.
 void killAfterLease(Case& test) {
   long last = 0;
@@ -483,7 +434,6 @@ std::vector<NamedCase> interleavingCases() {
           {"scrub-and-detach", scrubAndDetach},
           {"killed-scrub-and-detach", killedScrubAndDetach},
           {"killed-start-and-detach", killedStartAndDetach},
-          {"gc-after-left-attach", gcAfterLeftAttach},
           {"scrub-beside-rollback", scrubBesideRollback},
           {"last-rollback", lastRollback},
           {"recovery-of-function", recoveryOfFunction},
