@@ -313,6 +313,11 @@ NewUses usesToBegin(const Plan& plan, Tools& tools) {
 
 void recordLease(const Lease& lease, NewUses& uses, Tools& tools) {
   if (auto begun = uses.extract(lease.device)) {
+    // A lease without a use, as after the loss of the database: a step before has reset the device.
+    const auto now = tools.database.deviceUse(lease.device);
+    if (now && lease.state == LeaseState::reserved && isLeased(lease, tools)) {
+      begun.mapped().reset = now->reset;
+    }
     tools.database.recordLease(lease);
     tools.database.recordUse(begun.mapped());
     return;

@@ -183,7 +183,8 @@ void lostWhileRunning(Case& test) {
   test.expectSuccess(test.stop("vm0"));
   test.expect(leasesIn(test.world).size() == 1, "the lease is rebuilt");
   test.expectState({expected});
-  test.expect(rowOf(test.world, "SELECT device_use LIKE '%\"methods\"%' FROM device_uses") == "1",
+  const std::string reset = "SELECT device_use LIKE '%\"methods\"%' FROM device_uses";
+  test.expect(rowOf(undisturbed, reset) == "1" && rowOf(test.world, reset) == "1",
               "the device was reset");
   expectWorkingVm(test, "vm0");
 }
