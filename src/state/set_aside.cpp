@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 
 #include "database_tables.hpp"
 #include "sqlite_connection.hpp"
@@ -325,6 +326,29 @@ bool writeReplacement(const Location& location, const Location& copy, const Salv
   return keptLeases;
 }
 
+/// Keeps other processes from committing to the file while it is copied and replaced; afterwards
+/// they find that it has moved. If SQLite cannot lock it, its first page is damaged, without which
+/// nobody opens it either.
+class WriteLock {
+ public:
+  explicit WriteLock(const Location& location) {
+    try {
+      database_.emplace(location.file.string(), SQLite::OPEN_READWRITE | SQLite::OPEN_NOFOLLOW,
+                        static_cast<int>(deadlines::rebuildDatabase.count()));
+      transaction_.emplace(*database_, SQLite::TransactionBehavior::IMMEDIATE);
+    } catch (const SQLite::Exception& error) {
+      if (!isDamage(error)) {
+        throwSqliteFailure({error.getExtendedErrorCode(), 0, error.what()}, location,
+                           deadlines::rebuildDatabase);
+      }
+    }
+  }
+
+ private:
+  std::optional<SQLite::Database> database_;
+  std::optional<SQLite::Transaction> transaction_;  ///< rolled back: it changes nothing
+};
+
 }  // namespace
 
 std::filesystem::path putReplacementInPlace(const Location& location) {
@@ -355,6 +379,8 @@ SetAside setAsideCorruptDatabase(const std::filesystem::path& stateDirectory) {
     throw Error("cannot set aside " + printable(location.file.string()) + ": no such file");
   }
   const FileLock lock = lockDatabase(location, deadlines::rebuildDatabase);
+  requireTrustedDatabase(location);
+  const WriteLock writeLock(location);
   if (!isDamaged(location)) {
     throw Error("cannot set aside " + printable(location.file.string()) + ": not damaged", {},
                 ExitCode::refused);

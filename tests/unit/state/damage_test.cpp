@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <fstream>
+#include <optional>
 
 #include "fake/temporary_folder.hpp"
 #include "samples.hpp"
@@ -257,6 +258,21 @@ TEST_F(TableDamageTest, ChangeDuringWhichTheFileIsSetAsideIsNotCommitted) {
   EXPECT_THROW(writer.together(change), Error);
   std::filesystem::rename(aside, file());
   expectQuarantine({badDevice, otherDevice});
+}
+
+// What it commits between the copy and the replacement would be lost.
+TEST_F(TableDamageTest, FileIsNotSetAsideWhileAnotherProcessChangesIt) {
+  execute("UPDATE device_uses SET device_use = '{'");
+  const PciAddress device{0, 0x3b, 0, 3};
+  Database writer = open();
+  std::optional<Error> refused;
+  writer.together([&] {
+    writer.quarantine({device, "a", "b"});
+    refused = errorOf([&] { setAsideCorruptDatabase(folder()); });
+  });
+  EXPECT_THAT(refused->what(), testing::HasSubstr("locked"));
+  setAsideCorruptDatabase(folder());
+  expectQuarantine({badDevice, otherDevice, device});
 }
 
 // A number names the lock file of a writer, which may still live.
