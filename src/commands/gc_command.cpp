@@ -151,10 +151,20 @@ bool usedAll(Session& session, const commands::DomainSurvey& survey, const Uuid&
   return found != nullptr && plan::findGarbage(leases, useOf(session, found, leases)).empty();
 }
 
+// The caller holds the domain's lock. Whoever held it before may have died, or left an operation
+// open, since gc recovered what it found at its start: its leases are not garbage.
+void recoverLeftWork(Session& session, const Uuid& domain) {
+  if (!session.database().openOperationsOf(domain).empty()) {
+    apply::Tools tools = session.tools();
+    apply::throwUnrecovered(reportedRecovery(session, tools, domain, domain).unrecovered);
+  }
+}
+
 void collect(Session& session, const commands::DomainSurvey& survey, const Uuid& domain,
              const std::string& name) {
   session.operations().begin(events::Operation::gc);
   const auto domainLock = lockDomain(session, domain, name);
+  recoverLeftWork(session, domain);
   auto& database = session.database();
   const auto found = session.hypervisor().findDomain(toString(domain));
   const auto use = useOf(session, found ? &*found : nullptr, database.leasesOf(domain));
