@@ -17,6 +17,14 @@ void attachedAndRunning(World& world) {
   start(world);
 }
 
+// The mapping has another VLAN, which an attach sets under the running guest.
+void runningWithOtherVlan(World& world) {
+  attachedAndRunning(world);
+  writeMapping(world, "train0",
+               "vfs:\n" + vfEntry("rail0", "    vlan: {id: 200}\n    spoof-check: true\n") +
+                   vfEntry("rail1", "    vlan: {id: 101}\n    trust: false\n"));
+}
+
 void rebootedWithVfs(World& world) {
   setUpTraining(world, 4);
   attach(world);
@@ -58,6 +66,7 @@ std::vector<Scenario> guestScenarios() {
           {"release", attachedAndRunning, stopDomain, true},
           {"attach-live", runningWithoutDevices, command({"attach", "train0"})},
           {"attach-live-only", runningWithoutDevices, command({"attach", "train0", "--live"})},
+          {"reattach-live", runningWithOtherVlan, command({"attach", "train0"})},
           {"function-attach", withGpu, command({"attach", "train0"})},
           {"function-detach", attachedGpu, command({"detach", "train0"})}};
 }
