@@ -6,6 +6,8 @@
 #include <limits>
 #include <stdexcept>
 
+#include "schedule/shrink.hpp"
+
 namespace vfpass::crash {
 namespace {
 

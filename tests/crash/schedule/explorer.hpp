@@ -53,7 +53,4 @@ class Explorer {
   long violations_ = 0;
 };
 
-/// A schedule with fewer actors, actions and deviations, that `fails` as well.
-Schedule shrink(Schedule schedule, const std::function<bool(const Schedule&)>& fails);
-
 }  // namespace vfpass::crash

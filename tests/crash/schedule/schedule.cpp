@@ -15,8 +15,11 @@ Actor parseActor(const std::string& text) {
   std::istringstream actions(text);
   for (std::string action; std::getline(actions, action, ',');) {
     std::istringstream words(action);
-    actor.emplace_back();
-    words >> actor.back().verb >> actor.back().vm;
+    Action parsed;
+    if (words >> parsed.verb) {  // shrink() leaves actors without actions
+      words >> parsed.vm;
+      actor.push_back(parsed);
+    }
   }
   return actor;
 }

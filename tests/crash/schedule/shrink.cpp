@@ -1,6 +1,6 @@
-#include <algorithm>
+#include "schedule/shrink.hpp"
 
-#include "schedule/explorer.hpp"
+#include <algorithm>
 
 namespace vfpass::crash {
 namespace {
