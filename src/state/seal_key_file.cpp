@@ -111,6 +111,9 @@ std::vector<std::uint8_t> readSecret(const fs::path& file) {
 
 std::string readHostId(const fs::path& file) {
   const FileDescriptor opened(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!opened && errno != ENOENT) {  // such as without a free descriptor
+    throw Error("cannot open " + shown(file) + ": " + errnoText(errno), "run as root");
+  }
   const std::string text = opened ? readText(opened.get(), file, 128) : "";
   std::string id = toLower(trim(text));
   std::array<std::uint8_t, 16> bytes{};

@@ -13,6 +13,7 @@
 #include <memory>
 
 #include "vfpass/base/text.hpp"
+#include "vfpass/error.hpp"
 #include "vfpass/host/root.hpp"
 
 namespace vfpass::host {
@@ -21,9 +22,7 @@ namespace {
 constexpr std::size_t entryLimit = 65536;
 constexpr int raceLimit = 16;
 
-}  // namespace
-
-int openBelow(int directory, const std::string& path, int flags, Containment containment) {
+int tryToOpen(int directory, const std::string& path, int flags, Containment containment) {
   if (containment == Containment::none) {
     return ::openat(directory, path.c_str(), flags);
   }
@@ -40,6 +39,20 @@ int openBelow(int directory, const std::string& path, int flags, Containment con
     }
   }
   return -1;
+}
+
+}  // namespace
+
+// A device whose files cannot be opened for want of descriptors would seem to be gone, and a
+// rollback would leave it as it is.
+int openBelow(int directory, const std::string& path, int flags, Containment containment) {
+  const int descriptor = tryToOpen(directory, path, flags, containment);
+  if (descriptor < 0 && (errno == EMFILE || errno == ENFILE)) {
+    throw Error("cannot open " + printable(path) + ": " + errnoText(errno),
+                "end programs that have many files open, or raise the limit (`ulimit -n` of a "
+                "process, `sysctl fs.file-max` of the host)");
+  }
+  return descriptor;
 }
 
 bool isRegular(int descriptor) {

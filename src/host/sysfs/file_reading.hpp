@@ -21,7 +21,8 @@ class Recording;
 /// `/` (`asRoot`), or no link is followed (`withoutLinks`).
 enum class Containment { none, asRoot, withoutLinks };
 
-/// A descriptor, or -1 with errno.
+/// A descriptor, or -1 with errno. Throws Error if the process or the host has no descriptor left,
+/// which says nothing about the file.
 int openBelow(int directory, const std::string& path, int flags, Containment containment);
 
 /// O_NONBLOCK, because a captured tree may contain a FIFO, on which open would wait for a writer.

@@ -63,6 +63,7 @@ std::vector<Experiment> errors() {
   add("libvirt-dies", faultOf(FaultMode::lastEffect, ChangeClass::libvirt, EIO));
   add("file-EIO", faultOf(FaultMode::error, ChangeClass::file, EIO));
   add("disk-full", faultOf(FaultMode::errorFrom, ChangeClass::file, ENOSPC));
+  add("no-descriptors", faultOf(FaultMode::errorFrom, ChangeClass::open, EMFILE));
   add("disk-fails", faultOf(FaultMode::errorFrom, ChangeClass::file, EIO));
   return all;
 }

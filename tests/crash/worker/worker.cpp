@@ -93,6 +93,8 @@ Worker::Worker(const std::filesystem::path& root, const Program& program) {
   }
   sharedState().allocations = 0;
   sharedState().failingAllocation = program.failingAllocation;
+  sharedState().opens = 0;
+  sharedState().failingOpen = program.failingOpen;
   const int input = memoryFile(program.input);
   output_ = memoryFile("");
   std::cout.flush();
@@ -156,6 +158,7 @@ void Worker::complete(Result& result) {
   result.signal = WIFSIGNALED(status_) ? WTERMSIG(status_) : 0;
   result.output = readAll(output_);
   result.allocations = sharedState().allocations;
+  result.opens = sharedState().opens;
 }
 
 }  // namespace vfpass::crash

@@ -19,6 +19,8 @@ struct SharedState {
 
   std::atomic<long> allocations = 0;  ///< of memory
   long failingAllocation = -1;        ///< the number of the one that fails, from 1; -1: none
+  std::atomic<long> opens = 0;        ///< of files
+  long failingOpen = -1;              ///< the number of the first one that fails; -1: none
   /// Nanoseconds since the first boot of the simulated host, whose clocks then stand still unless a
   /// Scheduler advances them.
   std::atomic<std::int64_t> clock = realTime;

@@ -16,6 +16,7 @@ enum class ChangeClass {
   file,     ///< a file of vfpass
   start,    ///< nothing, but a process or thread is started
   query,    ///< nothing, but libvirt is asked
+  open,     ///< nothing, but a file is opened; workers count these themselves
 };
 
 ChangeClass classOf(const Message& request);
@@ -53,6 +54,7 @@ struct Result {
   std::vector<std::string> unjournaled;  ///< effects before the journal was synced to disk
   long points = 0;                       ///< changes that the fault counts
   long allocations = 0;                  ///< of memory, by all its processes
+  long opens = 0;                        ///< of files, by all its processes
 };
 
 /// What a worker runs.
@@ -60,6 +62,7 @@ struct Program {
   std::vector<std::string> arguments;  ///< the first is `vfpass` or `hook`
   std::string input;
   long failingAllocation = -1;  ///< -1: none
+  long failingOpen = -1;        ///< with it, there are no more descriptors; -1: none
 };
 
 }  // namespace vfpass::crash

@@ -100,6 +100,10 @@ void World::endWithoutHook(const std::string& name) {
 
 Result World::run(Program program, const Fault& fault) {
   program.failingAllocation = failingAllocation;
+  const bool losesDescriptors = fault.only == ChangeClass::open;
+  if (losesDescriptors) {
+    program.failingOpen = fault.at;
+  }
   Worker worker(files.root(), program);
   Exchange exchange(*this, fault);
   const auto end = std::chrono::steady_clock::now() + longestCommand;
@@ -119,6 +123,11 @@ Result World::run(Program program, const Fault& fault) {
   Result result = exchange.result();
   result.timedOut = event == Worker::Event::timeout;
   worker.complete(result);
+  if (losesDescriptors) {
+    result.points = result.opens;
+    result.fired = fault.at > 0 && result.opens >= fault.at;
+    result.faulted = "open " + std::to_string(fault.at);
+  }
   return result;
 }
 

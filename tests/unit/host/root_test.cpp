@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <cerrno>
@@ -79,6 +80,36 @@ TEST(Root, ListsNamesSorted) {
   EXPECT_EQ(Root(tree.path()).list("d"), (std::vector<std::string>{"a", "b"}));
   EXPECT_TRUE(Root(tree.path()).list("nowhere").empty());
   EXPECT_TRUE(Root(tree.path()).list("d/a").empty());
+}
+
+// Below the number of descriptors that this process has open.
+class NoDescriptors {
+ public:
+  NoDescriptors() {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    const rlimit none{0, before_.rlim_max};
+    ::setrlimit(RLIMIT_NOFILE, &none);
+  }
+  NoDescriptors(const NoDescriptors&) = delete;
+  NoDescriptors& operator=(const NoDescriptors&) = delete;
+  ~NoDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+// Otherwise a device that exists would seem to be gone.
+TEST(Root, ThrowsWithoutAFreeDescriptor) {
+  const SysfsTree tree;
+  tree.file("sys/x/class", "0x020000\n");
+  const Root captured(tree.path());
+  const Folder folder(captured, "sys/x");
+  const Root live("/");
+  const NoDescriptors none;
+  EXPECT_THROW(static_cast<void>(captured.readText("sys/x/class")), Error);
+  EXPECT_THROW(static_cast<void>(captured.exists("sys/x")), Error);
+  EXPECT_THROW(static_cast<void>(folder.readText("class")), Error);
+  EXPECT_THROW(static_cast<void>(live.list("proc")), Error);
 }
 
 TEST(Root, RecognizesRunningSystemByAnyPath) {

@@ -48,6 +48,7 @@ class Recording {
 /// The directory that contains sysfs and procfs: `/`, or a captured tree. Paths are relative
 /// (`sys/bus/pci/devices`). In a captured tree, links cannot lead out of the tree.
 /// Devices may disappear while they are read, so a missing file is an empty result, not an error.
+/// Without a free descriptor, which says nothing about a file, every function throws Error.
 class Root {
  public:
   /// Throws Error when `path` is not a directory that can be opened.
@@ -56,8 +57,8 @@ class Root {
   /// The running system, as opposed to a captured tree.
   [[nodiscard]] bool isLive() const { return live_; }
 
-  /// openat(2) below this root, with O_CLOEXEC. On failure the descriptor is closed and errno is
-  /// set.
+  /// openat(2) below this root, with O_CLOEXEC. On any other failure the descriptor is closed and
+  /// errno is set.
   [[nodiscard]] FileDescriptor open(const std::string& path, int flags) const;
 
   /// The first `limit` bytes of a regular file, without surrounding white space.
