@@ -115,6 +115,44 @@ std::string leftBy(const JournaledStep& step) {
   return "done, partly done or not done: " + what;
 }
 
+[[noreturn]] void throwWorkedOn(std::int64_t number, const std::string& work) {
+  throw Error("operation " + std::to_string(number) + ": another vfpass command works on " + work,
+              "wait until it has ended; `vfpass status` shows what is open", ExitCode::refused);
+}
+
+Abandoned abandonUnderstood(Tools& tools, std::int64_t number) {
+  const auto found = tools.database.openOperation(number);
+  const auto locks = found ? lockOperation(*found, tools, std::nullopt) : std::nullopt;
+  const auto open = locks ? tools.database.openOperation(number) : std::nullopt;
+  if (!open) {
+    throwWorkedOn(number, found ? describeWork(planOf(*found)) : "it");
+  }
+  Abandoned abandoned{open->domain, open->domainName, describeWork(planOf(*open)), {}};
+  for (const JournaledStep& step : open->steps) {
+    abandoned.left.push_back(leftBy(step));
+  }
+  finishOperation(number, tools);
+  return abandoned;
+}
+
+// Its PFs are not known. A living command would hold one of these locks.
+Abandoned abandonUnknown(Tools& tools, std::int64_t number, const state::OperationOwner& owner) {
+  const auto domain =
+      state::FileLock::tryAcquire(state::domainLockFile(tools.runDirectory, owner.domain));
+  const auto writer =
+      domain ? state::FileLock::tryAcquire(state::writerLockFile(tools.runDirectory, number))
+             : std::nullopt;
+  if (!writer || !tools.database.ownerOfOperation(number)) {
+    throwWorkedOn(number, "it");
+  }
+  finishOperation(number, tools);
+  return {owner.domain,
+          owner.domainName,
+          "operation " + std::to_string(number) +
+              (owner.domainName.empty() ? "" : " on domain " + printable(owner.domainName)),
+          {"its steps are not understood; what they have done is left as it is"}};
+}
+
 }  // namespace
 
 Recovered recover(Tools& tools, const std::optional<Uuid>& domain,
@@ -138,25 +176,17 @@ Recovered recover(Tools& tools, const std::optional<Uuid>& domain,
 }
 
 Abandoned abandon(Tools& tools, std::int64_t number) {
-  const std::string name = "operation " + std::to_string(number);
-  const auto found = tools.database.openOperation(number);
-  if (!found) {
-    throw Error(name + " is not open",
+  const auto owner = tools.database.ownerOfOperation(number);
+  if (!owner) {
+    throw Error("operation " + std::to_string(number) + " is not open",
                 "`vfpass recover` names the operations that it cannot complete or roll back",
                 ExitCode::badInput);
   }
-  const auto locks = lockOperation(*found, tools, std::nullopt);
-  const auto open = locks ? tools.database.openOperation(number) : std::nullopt;
-  if (!open) {
-    throw Error(name + ": another vfpass command works on " + describeWork(planOf(*found)),
-                "wait until it has ended; `vfpass status` shows what is open", ExitCode::refused);
+  try {
+    return abandonUnderstood(tools, number);
+  } catch (const state::UnknownOperation&) {
+    return abandonUnknown(tools, number, *owner);
   }
-  Abandoned abandoned{open->domain, open->domainName, describeWork(planOf(*open)), {}};
-  for (const JournaledStep& step : open->steps) {
-    abandoned.left.push_back(leftBy(step));
-  }
-  finishOperation(number, tools);
-  return abandoned;
 }
 
 void throwUnrecovered(const std::vector<UnrecoveredOperation>& unrecovered) {

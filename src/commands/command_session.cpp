@@ -190,7 +190,13 @@ state::Database& Session::database() {
     auto database = std::make_unique<state::Database>(
         options_.stateDirectory, state::Database::Open::createIfMissing, deadlines::database);
     database->setCurrentBoot(kernel().bootId());
-    database->requireUndamaged();
+    try {
+      database->requireUndamaged();
+    } catch (const state::UnknownOperation&) {
+      if (!acceptsUnknownOperations_) {
+        throw;
+      }
+    }
     return database;
   };
   if (!database_) {

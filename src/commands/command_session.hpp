@@ -135,6 +135,9 @@ class Session {
   void disconnect();
   /// For commands that change something: creates the directory and the file.
   state::Database& database();
+  /// From now on, database() does not refuse one with an operation that this version does not
+  /// understand.
+  void acceptUnknownOperations() { acceptsUnknownOperations_ = true; }
   /// For commands that only read. Never writes; a missing database has no leases.
   std::vector<Lease> readLeases();
   /// The same database for other queries. Never writes.
@@ -237,6 +240,7 @@ class Session {
   std::optional<NoAnswer> silence_;
   std::unique_ptr<Hypervisor> hypervisor_;
   std::unique_ptr<state::Database> database_;
+  bool acceptsUnknownOperations_ = false;
   std::optional<SealKey> sealKey_;
   std::optional<config::Configuration> configuration_;
   std::optional<std::vector<config::Problem>> configurationProblems_;

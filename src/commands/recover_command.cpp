@@ -113,6 +113,7 @@ void recordStarts(Session& session, const commands::DomainSurvey& survey) {
 
 ExitCode abandon(Session& session, std::int64_t operation) {
   session.requireDomainChangesPossible("recover");
+  session.acceptUnknownOperations();
   apply::Tools tools = session.tools();
   const auto abandoned = apply::abandon(tools, operation);
   const std::string result = "abandoned the " + abandoned.work + "; nothing else was changed";

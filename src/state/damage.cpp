@@ -45,13 +45,13 @@ void requireEndedLeases(SQLite::Database& database) {
 void requireUndamaged(SQLite::Database& database) {
   requireIntegrity(database);
   readLeases(database);
-  readOperations(database);
   readSoftRoceRecords(database);
   readQuarantine(database);
   readGeneration(database);
   requireEndedLeases(database);
   requireParsing([&] { readHandOvers(database); });
   requireParsing([&] { readUses(database); });
+  readOperations(database);
 }
 
 }  // namespace vfpass::state

@@ -241,6 +241,11 @@ std::optional<Operation> Database::openOperation(std::int64_t id) const {
       [id](SQLite::Database& database) { return readOperation(database, id); });
 }
 
+std::optional<OperationOwner> Database::ownerOfOperation(std::int64_t id) const {
+  return implementation_->read<std::optional<OperationOwner>>(
+      [id](SQLite::Database& database) { return readOwner(database, id); });
+}
+
 std::vector<SoftRoceRecord> Database::softRoceRecords() const {
   return implementation_->read<std::vector<SoftRoceRecord>>(readSoftRoceRecords);
 }

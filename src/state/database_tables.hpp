@@ -26,7 +26,8 @@ namespace vfpass::state {
 bool hasFormat(SQLite::Database& database, int format);
 
 /// Throws CorruptDatabase unless every table is intact and each of its records can be read. A
-/// record of a newer version is not damaged: it throws Error if commands need the record.
+/// record of a newer version is not damaged: it throws Error if commands need the record, and
+/// UnknownOperation only if nothing else is wrong.
 void requireUndamaged(SQLite::Database& database);
 
 std::vector<Lease> readLeases(SQLite::Database& database);
@@ -65,6 +66,7 @@ void deleteOperation(SQLite::Database& database, std::int64_t operation);
 std::vector<Operation> readOperations(SQLite::Database& database);
 std::vector<Operation> readOperationsOf(SQLite::Database& database, const Uuid& domain);
 std::optional<Operation> readOperation(SQLite::Database& database, std::int64_t id);
+std::optional<OperationOwner> readOwner(SQLite::Database& database, std::int64_t id);
 
 // Each function runs inside its caller's transaction.
 

@@ -81,7 +81,7 @@ std::vector<JournaledStep> readSteps(SQLite::Database& database, std::int64_t op
   return steps;
 }
 
-Operation readRow(SQLite::Database& database, SQLite::Statement& row) {
+Operation understood(SQLite::Database& database, SQLite::Statement& row) {
   Operation operation;
   operation.id = row.getColumn(0).getInt64();
   const std::string kind = row.getColumn(1).getString();
@@ -92,6 +92,22 @@ Operation readRow(SQLite::Database& database, SQLite::Statement& row) {
   operation.bootId = row.getColumn(4).getString();
   operation.steps = readSteps(database, operation.id);
   return operation;
+}
+
+// One flipped bit makes a word unknown as well.
+Operation readRow(SQLite::Database& database, SQLite::Statement& row) {
+  try {
+    return understood(database, row);
+  } catch (const CorruptDatabase&) {
+    throw;
+  } catch (const Error& error) {
+    const std::string number = std::to_string(row.getColumn(0).getInt64());
+    throw UnknownOperation(
+        std::string(error.what()) + " (operation " + number + ")",
+        "if a newer vfpass wrote it, reinstall that version and run `vfpass recover` before you "
+        "downgrade; otherwise the record is damaged: `vfpass recover --abandon " +
+            number + "` forgets the operation, and leaves leases and devices as they are");
+  }
 }
 
 std::vector<Operation> collectOperations(SQLite::Database& database, SQLite::Statement& query) {
@@ -166,6 +182,16 @@ std::optional<Operation> readOperation(SQLite::Database& database, std::int64_t 
       database, "SELECT id, kind, domain, domain_name, boot_id FROM operations WHERE id = ?");
   query.bind(1, id);
   return query.executeStep() ? std::optional(readRow(database, query)) : std::nullopt;
+}
+
+std::optional<OperationOwner> readOwner(SQLite::Database& database, std::int64_t id) {
+  SQLite::Statement query(database, "SELECT domain, domain_name FROM operations WHERE id = ?");
+  query.bind(1, id);
+  if (!query.executeStep()) {
+    return std::nullopt;
+  }
+  return OperationOwner{requireUuid(query.getColumn(0).getString()),
+                        query.getColumn(1).getString()};
 }
 
 }  // namespace vfpass::state

@@ -356,14 +356,18 @@ TEST_F(DatabaseTest, MarkingMissingStepsMarksNone) {
 
 TEST_F(DatabaseTest, UnknownJournalValuesNameNewerVersion) {
   Database database = open();
-  database.beginOperation(samplePlan(1), "boot-a");
+  const auto id = database.beginOperation(samplePlan(1), "boot-a");
   for (const std::string change : {"UPDATE steps SET status = 'skipped' WHERE position = 1",
                                    "UPDATE steps SET action = '{\"do\":\"x\"}' WHERE position = 0",
                                    "UPDATE operations SET kind = 'evacuate'"}) {
     SQLite::Database(file().string(), SQLite::OPEN_READWRITE, 1000).exec(change);
     EXPECT_THAT(errorOf([&] { return database.openOperations(); }).remedy(),
-                AllOf(HasSubstr("newer vfpass"), HasSubstr("move /var/lib/vfpass/vfpass.db* ")));
+                AllOf(HasSubstr("newer vfpass"),
+                      HasSubstr("`vfpass recover --abandon " + std::to_string(id) + "`")));
+    EXPECT_THROW(database.requireUndamaged(), UnknownOperation);
+    EXPECT_EQ(database.ownerOfOperation(id)->domain, samplePlan(1).domain);
   }
+  EXPECT_FALSE(database.ownerOfOperation(id + 1));
 }
 
 TEST_F(DatabaseTest, StoresSoftRoceRecords) {

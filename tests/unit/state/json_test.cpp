@@ -122,6 +122,7 @@ TEST(LeaseJson, RefusesUnknownMembersAndValues) {
   lease["state"] = "running";
   lease["pf"] = "0000:3b:00.9";
   EXPECT_THAT(leaseFailure(lease.dump()), HasSubstr("unknown value '0000:3b:00.9'"));
+  EXPECT_THAT(leaseFailure(lease.dump()), HasSubstr("move /var/lib/vfpass/vfpass.db* "));
 }
 
 TEST(LeaseJson, RefusesPathsAsDriverNames) {

@@ -51,8 +51,8 @@ Recovered recover(Tools& tools, const std::optional<Uuid>& domain = std::nullopt
                   const std::optional<Uuid>& locked = std::nullopt);
 
 /// Deletes an operation that cannot be completed or rolled back, and changes nothing else: devices,
-/// leases and XML stay as they are. Throws ExitCode::badInput if it is not open, and
-/// ExitCode::refused while a living command works on it.
+/// leases and XML stay as they are. Also one that this version does not understand. Throws
+/// ExitCode::badInput if it is not open, and ExitCode::refused while a living command works on it.
 Abandoned abandon(Tools& tools, std::int64_t number);
 
 /// Throws one Error that names all of them; does nothing without any. ExitCode::refused if all of

@@ -25,6 +25,13 @@ class CorruptDatabase : public Error {
   explicit CorruptDatabase(const std::string& message);
 };
 
+/// The record of an open operation has a word that this version does not know: a newer one wrote
+/// it, or it is damaged. The remedy abandons the operation.
+class UnknownOperation : public Error {
+ public:
+  using Error::Error;
+};
+
 /// Progress of a journaled step. A step that is `started` after a crash may or may not have taken
 /// effect. An operation with a step that is `undoing` or `undone` is being rolled back, and only
 /// goes on in this direction.
@@ -43,6 +50,12 @@ struct Operation {
   std::string domainName;
   std::string bootId;
   std::vector<JournaledStep> steps;
+};
+
+/// The domain of an operation.
+struct OperationOwner {
+  Uuid domain;
+  std::string domainName;
 };
 
 /// The end of a lease whose device leaves its domain.
@@ -82,7 +95,8 @@ class Database {
   void setCurrentBoot(std::string bootId);
 
   /// Throws CorruptDatabase unless every table is intact and each of its records can be read:
-  /// damage can be anywhere, and opening reads only the first page.
+  /// damage can be anywhere, and opening reads only the first page. Throws UnknownOperation only if
+  /// nothing else is wrong.
   void requireUndamaged() const;
 
   [[nodiscard]] std::vector<Lease> leases() const;  ///< by domain, then name
@@ -145,11 +159,13 @@ class Database {
   void markSteps(std::int64_t operation, std::size_t first, std::size_t count, StepStatus status);
   /// Deletes the operation: it has been completed or fully rolled back.
   void finishOperation(std::int64_t operation);
-  /// Unfinished operations, oldest first.
+  /// Unfinished operations, oldest first. These three throw UnknownOperation.
   [[nodiscard]] std::vector<Operation> openOperations() const;
   [[nodiscard]] std::vector<Operation> openOperationsOf(const Uuid& domain) const;
   /// nullopt if it is not open (any more).
   [[nodiscard]] std::optional<Operation> openOperation(std::int64_t id) const;
+  /// The same, also of an operation that this version does not understand.
+  [[nodiscard]] std::optional<OperationOwner> ownerOfOperation(std::int64_t id) const;
 
   /// The SoftRoCE links that vfpass created, by name, including those of earlier boots.
   [[nodiscard]] std::vector<SoftRoceRecord> softRoceRecords() const;
