@@ -65,6 +65,7 @@ std::vector<NamedCase> databaseCases();
 std::vector<NamedCase> pendingWriteCases();
 std::vector<NamedCase> interleavingCases();
 std::vector<NamedCase> besideDetachCases();
+std::vector<NamedCase> besideGcCases();
 std::vector<NamedCase> powerCases();
 std::vector<NamedCase> readerCases();
 

@@ -12,7 +12,7 @@ std::vector<NamedCase> allCases() {
   std::vector<NamedCase> all;
   for (const auto& group :
        {lostReplyCases(), stuckOperationCases(), databaseCases(), pendingWriteCases(),
-        interleavingCases(), besideDetachCases(), powerCases(), readerCases()}) {
+        interleavingCases(), besideDetachCases(), besideGcCases(), powerCases(), readerCases()}) {
     all.insert(all.end(), group.begin(), group.end());
   }
   return all;
