@@ -179,7 +179,8 @@ def flushed(a, b):
 
 
 def busy_times(a, b):
-    """The receiver asks to wait for 0.01 ms (code 1) and for 328 ms (30), three times; the last message finds a buffer in that time."""
+    """The receiver asks to wait for 0.01 ms (code 1) and for 328 ms (30), three times; the last message finds a buffer in that time:
+    the card has refused it once a write that follows it has arrived."""
     seen, took = [], []
     for code in 1, 30:
         one, other = End(a.context, a.index), End(b.context, b.index)
@@ -192,9 +193,9 @@ def busy_times(a, b):
     one.connect(other)
     other.connect(one, 30)
     one.post(e.IBV_WR_SEND)
-    time.sleep(0.2)
+    follower = a.ask(e.IBV_WR_RDMA_WRITE, b)
     other.receive()
-    return f"{', '.join(seen)}, {'later' if took[1] - took[0] > 0.5 else took}, {one.status()}"
+    return f"{', '.join(seen)}, {'later' if took[1] - took[0] > 0.5 else took}, follower {follower}, {one.status()}"
 
 
 def unplugged(a, b):

@@ -31,6 +31,20 @@ class ExchangeTest : public testing::Test {
     return {connect.result().out, listen.result().out};
   }
 
+  /// Far guest's shell: waits until the host has asked in vain whether it has answered.
+  static constexpr const char* untilHostWaits =
+      "rm -f ../waits; until [ -e ../waits ]; do sleep 0.01; done; ";
+
+  void marksThatHostWaits() {
+    farGuest.hypervisor.agent = [this](const std::string& command) {
+      std::string reply = farGuest.agent.answer(command);
+      if (reply.find(R"("exited":false)") != std::string::npos) {
+        std::ofstream(farGuest.folder / "waits");
+      }
+      return reply;
+    };
+  }
+
   static bool vanishes(const std::string& path) {
     return fake::eventually([&] { return !std::filesystem::exists(path); });
   }
@@ -42,10 +56,10 @@ class ExchangeTest : public testing::Test {
 };
 
 TEST_F(ExchangeTest, RelaysLinesBothWaysUntilBothProbesClose) {
-  const auto [near, far] = relay(
-      "say 1 ask; echo \"near heard $(hear 1)\"; say 2 more; say 3 ''",
-      "echo \"far heard $(hear 1)\"; sleep 0.3; say 1 answer; echo \"and $(hear 2)\"; hear 3; "
-      "say 2 ''");
+  marksThatHostWaits();
+  const auto [near, far] = relay("say 1 ask; echo \"near heard $(hear 1)\"; say 2 more; say 3 ''",
+                                 std::string("echo \"far heard $(hear 1)\"; ") + untilHostWaits +
+                                     "say 1 answer; echo \"and $(hear 2)\"; hear 3; say 2 ''");
   EXPECT_EQ(near, "near heard answer\n");
   EXPECT_EQ(far, "far heard ask\nand more\n");
 }

@@ -1,13 +1,17 @@
 #include "child_process.hpp"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <fstream>
 #include <sstream>
 #include <thread>
 
+#include "fake/temporary_folder.hpp"
 #include "vfpass/base/deadline.hpp"
+#include "vfpass/base/file_descriptor.hpp"
 #include "vfpass/error.hpp"
 
 namespace vfpass::remote {
@@ -33,11 +37,21 @@ bool isGone(pid_t pid) {
   return false;
 }
 
+// Waits until a script reads from the FIFO, and ends its read.
+void release(const std::filesystem::path& fifo) {
+  const Deadline deadline(replyTimeout);
+  while (!deadline.over() &&
+         FileDescriptor(::open(fifo.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC)).get() < 0) {
+    std::this_thread::yield();
+  }
+}
+
 class LineProcessTest : public testing::Test {
  protected:
-  std::string ask(const std::string& script, std::chrono::milliseconds timeout = replyTimeout,
-                  std::size_t limit = 1000) {
-    LineProcess process({"sh", "-c", script}, [] {});
+  std::string ask(
+      const std::string& script, std::chrono::milliseconds timeout = replyTimeout,
+      std::size_t limit = 1000, const LineProcess::Checkpoint& checkpoint = [] {}) {
+    LineProcess process({"sh", "-c", script}, checkpoint);
     try {
       return process.ask("question", timeout, limit);
     } catch (const Error& error) {
@@ -59,7 +73,13 @@ TEST_F(LineProcessTest, EndOfProcessIsReportedWithItsLastMessage) {
 }
 
 TEST_F(LineProcessTest, ReasonThatFollowsABannerAndTheEndOfTheOutputIsReported) {
-  EXPECT_EQ(ask("read line; echo banner >&2; exec <&- >&-; sleep 0.1; echo reason >&2; exit 255"),
+  const fake::TemporaryFolder folder;
+  const auto fifo = folder.path() / "fifo";
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  // After its checkpoint, ask() finds the end of the output at once, and the script goes on.
+  EXPECT_EQ(ask("read line; echo banner >&2; exec <&- >&-; read line <'" + fifo.string() +
+                    "'; echo reason >&2; exit 255",
+                replyTimeout, 1000, [&] { release(fifo); }),
             "error: sh: reason");
 }
 
