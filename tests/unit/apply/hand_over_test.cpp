@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "fake/seal_key.hpp"
 #include "test_host.hpp"
+#include "vfpass/apply/adopt_leases.hpp"
 #include "vfpass/apply/quarantine_places.hpp"
 #include "vfpass/apply/recover.hpp"
 #include "vfpass/domain/domain_xml.hpp"
@@ -52,6 +54,20 @@ TEST_F(HandOverTest, ResetIsRecorded) {
   EXPECT_EQ(use->reset->methods, (std::vector<std::string>{"flr"}));
   EXPECT_EQ(use->reset->failure, "");
   EXPECT_THAT(database().quarantined(), IsEmpty());
+}
+
+// The rebuilt leases have no uses: the reset begins one, and the lease that is recorded after it
+// another.
+TEST_F(HandOverTest, ResetIsRecordedIfTheDatabaseWasLostDuringTheRun) {
+  const auto parsed = domain::parseDomain(host.xml());
+  std::filesystem::remove_all(host.folder / "state");
+  state::Database rebuilt = database();
+  ASSERT_THAT(adoptLeases(rebuilt, host.kernel, fake::sealKey(), {parsed}, {host.uuid}).adopted,
+              SizeIs(2));
+  host.execute(releasePlan());
+  const auto use = rebuilt.deviceUse(device);
+  ASSERT_TRUE(use && use->reset);
+  EXPECT_EQ(use->reset->methods, (std::vector<std::string>{"flr"}));
 }
 
 // The reset after an earlier run says nothing about what the last one left in the device.

@@ -3,12 +3,66 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "fake/temporary_folder.hpp"
 #include "vfpass/state/database.hpp"
 #include "vfpass/state/verification_records.hpp"
 
 namespace vfpass::hook {
 namespace {
+
+// A host whose database is lost, and the XML of a domain with a lease. Its device is nowhere, so
+// that no device of this machine is touched, and its lease is not rebuilt: only its generation is
+// recorded.
+class LostDatabase {
+ public:
+  LostDatabase() {
+    std::ofstream(places.sealKey.machineId) << "0123456789abcdef0123456789abcdef\n";
+    const std::string bare =
+        "<domain type='kvm'><name>train0</name><uuid>" + toString(uuid) +
+        "</uuid><os><type machine='q35'>hvm</type></os><devices>"
+        "<controller type='pci' index='0' model='pcie-root'/></devices></domain>";
+    Lease lease;
+    lease.part = LeasedFunction{};
+    lease.domain = uuid;
+    lease.domainName = "train0";
+    lease.entry = "gpu0";
+    lease.pf = lease.device = *parsePciAddress("fffe:ff:1f.0");
+    lease.guest = domain::placeDevices(bare, 1).front();
+    lease.generation = 7;
+    xml = domain::withLeases(bare, {lease}, domain::builtInTemplates(),
+                             state::makeSealKey(places.sealKey));
+  }
+  [[nodiscard]] std::uint64_t lastGeneration() const {
+    return state::Database(places.stateDirectory, state::Database::Open::createIfMissing,
+                           std::chrono::seconds(2))
+        .lastGeneration();
+  }
+
+ private:
+  fake::TemporaryFolder temporary_;
+
+ public:
+  Uuid uuid = *parseUuid("0f5e9a3c-1111-4222-8333-944455566677");
+  std::string xml;
+  Places places{temporary_.path() / "state",
+                temporary_.path() / "run",
+                std::chrono::steady_clock::now() + std::chrono::minutes(1),
+                {temporary_.path() / "etc", temporary_.path() / "machine-id"}};
+};
+
+TEST(ReleaseOperation, RebuildsTheLeasesOfALostDatabase) {
+  const LostDatabase host;
+  release(host.uuid, host.xml, host.places);
+  EXPECT_EQ(host.lastGeneration(), 7U);
+}
+
+TEST(ReleaseOperation, RebuildsNoLeasesOfAnotherDomain) {
+  const LostDatabase host;
+  release(*parseUuid("0f5e9a3c-1111-4222-8333-944455566678"), host.xml, host.places);
+  EXPECT_EQ(host.lastGeneration(), 0U);
+}
 
 TEST(ReleaseOperation, EndsTheVerificationThatIsPendingSinceTheStart) {
   const fake::TemporaryFolder folder;
