@@ -224,6 +224,12 @@ class MaintainerScriptsTest(unittest.TestCase):
                                 r"systemctl[^\n]*\b(re)?enable\b|\bpreset|deb-systemd-helper|update-rc\.d|multi-user\.target\.wants/vfpass",
                                 script)
 
+    def test_no_script_changes_drivers_or_the_boot_configuration(self):
+        for script in ("postinst", "prerm", "postrm", "rpm-post", "rpm-preun", "rpm-postun"):
+            self.assertNotRegex((SCRIPTS / script).read_text(encoding="utf-8"),
+                                r"grub|initramfs|dracut|kernel-install|efibootmgr|bootctl|/boot\b|/etc/default/|modprobe|insmod|depmod|dkms|"
+                                r"modules-load|sysctl|firmware|mlxconfig|mstconfig", script)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -27,6 +27,15 @@ debs=("$results"/*.deb)
 # --allow-root: lintian only reads.
 expect "lintian reports no error or warning" lintian --allow-root --fail-on error,warning "${debs[@]}"
 
+# README: no drivers, firmware or images, no change of the boot configuration.
+for deb in "${debs[@]}"; do
+    dpkg-deb --contents "$deb"
+done >"$work/content-of-debs"
+expect "the list of files has those of the package" grep -q ' \./usr/sbin/vfpass$' "$work/content-of-debs"
+system='boot|(usr/)?lib/(modules|firmware|modprobe\.d|modules-load\.d|sysctl\.d|dracut|kernel)|usr/src|usr/share/(initramfs-tools|qemu)'
+system+='|etc/(default|grub\.d|modprobe\.d|modules-load\.d|sysctl\.d|initramfs-tools|dracut\.conf\.d|kernel)'
+refuse "the debs contain drivers, firmware, or configuration of the boot" grep -E " \./($system)/" "$work/content-of-debs"
+
 # One build serves later releases of Debian, too (scripts/release): it needs no library that changes its name between them.
 needed() {
     dpkg-deb --fsys-tarfile "$1" | tar --extract --to-stdout --file - ".$2" >"$work/program"
