@@ -38,7 +38,7 @@ bool isGone(pid_t pid) {
 }
 
 // Waits until a script reads from the FIFO, and ends its read.
-void release(const std::filesystem::path& fifo) {
+void endRead(const std::filesystem::path& fifo) {
   const Deadline deadline(replyTimeout);
   while (!deadline.over() &&
          FileDescriptor(::open(fifo.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC)).get() < 0) {
@@ -79,7 +79,7 @@ TEST_F(LineProcessTest, ReasonThatFollowsABannerAndTheEndOfTheOutputIsReported) 
   // After its checkpoint, ask() finds the end of the output at once, and the script goes on.
   EXPECT_EQ(ask("read line; echo banner >&2; exec <&- >&-; read line <'" + fifo.string() +
                     "'; echo reason >&2; exit 255",
-                replyTimeout, 1000, [&] { release(fifo); }),
+                replyTimeout, 1000, [&] { endRead(fifo); }),
             "error: sh: reason");
 }
 
