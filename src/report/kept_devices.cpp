@@ -102,9 +102,10 @@ std::string unitCommand(const std::string& command) {
 
 std::string unitFor(const std::string& domainName, const std::vector<std::string>& devices,
                     const std::vector<std::string>& commands) {
-  std::string text = "[Unit]\nDescription=Virtual functions of VM " +
-                     unitText(printableLine(domainName)) +
-                     "\nBefore=libvirtd.service virtqemud.service\n";
+  // A line that ends in `\` goes on in the next one (systemd.syntax(7)), so the name is not its
+  // end.
+  std::string text = "[Unit]\nDescription=VM " + unitText(printableLine(domainName)) +
+                     ": virtual functions\nBefore=libvirtd.service virtqemud.service\n";
   if (!devices.empty()) {
     text += "Wants=" + join(devices, " ") + "\nAfter=" + join(devices, " ") + "\n";
   }

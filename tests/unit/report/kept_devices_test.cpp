@@ -1,14 +1,24 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+#include "fake/temporary_folder.hpp"
 #include "samples.hpp"
 #include "vfpass/report/result_report.hpp"
 
 namespace vfpass::report {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::MatchesRegex;
+using testing::Not;
+using testing::StartsWith;
 
 Lease keptInfinibandLease() {
   Lease lease = samples::lease();
@@ -81,7 +91,7 @@ TEST(KeptDevicesReport, UnitRunsTheCommandsOnceTheInterfacesAreThere) {
   EXPECT_EQ(
       kept.unit,
       "[Unit]\n"
-      "Description=Virtual functions of VM 50%% of /a b\n"
+      "Description=VM 50%% of /a b: virtual functions\n"
       "Before=libvirtd.service virtqemud.service\n"
       "Wants=" +
           netdev +
@@ -99,6 +109,59 @@ TEST(KeptDevicesReport, UnitRunsTheCommandsOnceTheInterfacesAreThere) {
           "\n"
           "[Install]\n"
           "WantedBy=multi-user.target\n");
+}
+
+class KeptDevicesOfAnyName : public testing::TestWithParam<std::pair<const char*, const char*>> {};
+
+// systemd.syntax(7): a `\` at the end would make the next line a part of the description.
+TEST_P(KeptDevicesOfAnyName, DescriptionIsOneLine) {
+  const auto& [name, words] = GetParam();
+  const auto kept = keptDevices(name, {samples::lease()}, samples::inventory());
+  EXPECT_THAT(kept.unit, StartsWith(std::string("[Unit]\nDescription=VM ") + words +
+                                    ": virtual functions\nBefore=libvirtd.service "
+                                    "virtqemud.service\nWants="));
+  EXPECT_THAT(kept.unitName, MatchesRegex("vfs-of-[A-Za-z0-9_.-]+[.]service"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, KeptDevicesOfAnyName,
+                         testing::Values(std::pair("train0", "train0"), std::pair("a\\", "a\\"),
+                                         std::pair("a\n[Service]\n\\", "a [Service] \\"),
+                                         std::pair("%i%%", "%%i%%%%"),
+                                         std::pair("$a \"b' ;", "$a \"b' ;"),
+                                         std::pair("a\r\x1b", "a\\x0d\\x1b")));
+
+// dev_valid_name() of the kernel forbids only `/`, `:` and white space.
+TEST(KeptDevicesReport, NameOfAnInterfaceIsOneWord) {
+  Inventory inventory = samples::inventory();
+  inventory.pfs[0].netdevs = {{"a\\$b%'\"", 0, true}};
+  Lease lease = samples::lease();
+  vfOf(lease).settings = {};
+  vfOf(lease).settings.trust = true;
+  const auto kept = keptDevices("train0", {lease}, inventory);
+  EXPECT_THAT(kept.commands, Contains("ip link set dev 'a\\$b%'\\''\"' vf 0 trust on"));
+  EXPECT_THAT(kept.unit,
+              HasSubstr("Wants=sys-subsystem-net-devices-a\\x5c\\x24b\\x25\\x27\\x22.device\n"));
+  EXPECT_THAT(kept.unit, HasSubstr("ExecStart=/bin/sh -c \"ip link set dev "
+                                   "'a\\\\$$b%%'\\\\''\\\"' vf 0 trust on\"\n"));
+}
+
+// What systemd says of such a unit, where systemd is installed.
+TEST(KeptDevicesReport, SystemdAcceptsTheUnit) {
+  if (std::system("command -v systemd-analyze >/dev/null") != 0) {
+    GTEST_SKIP() << "needs systemd-analyze";
+  }
+  Inventory inventory = samples::inventory();
+  inventory.pfs[0].netdevs = {{"a\\$b%'\"", 0, true}};
+  const auto kept = keptDevices("50% $a \"b'\\", {samples::lease()}, inventory);
+  const fake::TemporaryFolder folder;
+  const auto unit = folder.path() / kept.unitName;
+  std::ofstream(unit) << kept.unit;
+  const std::string command = "systemd-analyze verify --man=no --recursive-errors=no '" +
+                              unit.string() + "' >'" + (folder.path() / "said").string() + "' 2>&1";
+  EXPECT_EQ(std::system(command.c_str()), 0);
+  std::stringstream said;
+  said << std::ifstream(folder.path() / "said").rdbuf();
+  EXPECT_THAT(said.str(), Not(HasSubstr(kept.unitName)));
 }
 
 }  // namespace
