@@ -7,8 +7,10 @@ namespace {
 
 class BoundedHypervisor final : public Hypervisor {
  public:
-  BoundedHypervisor(std::unique_ptr<Hypervisor> inner, std::chrono::milliseconds timeout)
-      : inner_(std::move(inner)), timeout_(timeout) {}
+  BoundedHypervisor(std::unique_ptr<Hypervisor> inner,
+                    std::optional<std::chrono::milliseconds> timeout,
+                    report::ProgressLine& progress)
+      : inner_(std::move(inner)), timeout_(timeout), progress_(progress) {}
 
   std::string uri() override {
     return read([](Hypervisor& inner) { return inner.uri(); });
@@ -52,6 +54,7 @@ class BoundedHypervisor final : public Hypervisor {
     if (silence_) {
       throw NoAnswer(*silence_);
     }
+    const report::ProgressWait wait(progress_, awaitedLibvirt);
     try {
       // The abandoned call keeps the connection open.
       return answerWithin(
@@ -63,7 +66,8 @@ class BoundedHypervisor final : public Hypervisor {
   }
 
   std::shared_ptr<Hypervisor> inner_;
-  std::chrono::milliseconds timeout_;
+  std::optional<std::chrono::milliseconds> timeout_;
+  report::ProgressLine& progress_;
   std::optional<NoAnswer> silence_;
 };
 
@@ -77,8 +81,9 @@ NoAnswer::NoAnswer(std::chrono::milliseconds timeout)
             "restart libvirtd`") {}
 
 std::unique_ptr<Hypervisor> boundedHypervisor(std::unique_ptr<Hypervisor> inner,
-                                              std::chrono::milliseconds timeout) {
-  return std::make_unique<BoundedHypervisor>(std::move(inner), timeout);
+                                              std::optional<std::chrono::milliseconds> timeout,
+                                              report::ProgressLine& progress) {
+  return std::make_unique<BoundedHypervisor>(std::move(inner), timeout, progress);
 }
 
 }  // namespace vfpass::commands

@@ -70,6 +70,12 @@ spdlog::level::level_enum levelOf(events::Priority priority) {
   }
 }
 
+// --watch has the warnings of a reading in a text of its own.
+bool showsProgress(const GlobalOptions& options, const std::ostream& err) {
+  return &err == &std::cerr && report::isTerminalForProgress() && !options.quiet &&
+         options.verbosity == 0;
+}
+
 }  // namespace
 
 std::string withRemedy(const Error& error) {
@@ -102,8 +108,7 @@ Session::Session(GlobalOptions options, std::ostream& out, std::ostream& err)
                   events::isJournalStream(STDERR_FILENO, std::getenv("JOURNAL_STREAM"))),
       log_(makeLog(options_, err)),
       style_{options_.json, wantsColor(options_)},
-      progress_(err, report::isTerminalForProgress() && !options_.quiet && options_.verbosity == 0,
-                report::terminalColumns()),
+      progress_(err, showsProgress(options_, err), report::terminalColumns()),
       lockWaits_(showLockWaits()),
       pager_(out) {}
 
@@ -154,6 +159,7 @@ auto Session::connecting(Ask ask, const std::function<void()>& whileWaiting) {
   if (silence_) {
     throw NoAnswer(*silence_);
   }
+  const report::ProgressWait wait(progress_, awaitedLibvirt);
   try {
     return answerWithin(libvirtWait_.connection, std::move(ask), whileWaiting);
   } catch (const NoAnswer& error) {
@@ -165,8 +171,7 @@ auto Session::connecting(Ask ask, const std::function<void()>& whileWaiting) {
 Hypervisor& Session::hypervisor() {
   if (!hypervisor_) {
     auto connected = connecting([uri = options_.connect] { return libvirt::connect(uri); });
-    hypervisor_ = libvirtWait_.call ? boundedHypervisor(std::move(connected), *libvirtWait_.call)
-                                    : std::move(connected);
+    hypervisor_ = boundedHypervisor(std::move(connected), libvirtWait_.call, progress_);
   }
   return *hypervisor_;
 }

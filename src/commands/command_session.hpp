@@ -58,10 +58,15 @@ auto answerWithin(std::optional<std::chrono::milliseconds> timeout, Ask ask,
   return *std::move(answer);
 }
 
-/// `inner`, whose calls that read throw NoAnswer after `timeout`, and from then on at once. Those
-/// that change something, and those of the agent, which have limits of their own, are passed on.
+/// What the line of progress says while libvirt does not answer.
+inline constexpr const char* awaitedLibvirt = "waiting for libvirt";
+
+/// `inner`, whose calls that read throw NoAnswer after `timeout`, if there is one, and from then on
+/// at once; `progress` shows long ones. Those that change something, and those of the agent, which
+/// have limits and lines of their own, are passed on.
 std::unique_ptr<Hypervisor> boundedHypervisor(std::unique_ptr<Hypervisor> inner,
-                                              std::chrono::milliseconds timeout);
+                                              std::optional<std::chrono::milliseconds> timeout,
+                                              report::ProgressLine& progress);
 
 /// Options of every command.
 struct GlobalOptions {

@@ -48,7 +48,16 @@ void ProgressLine::tick() {
 
 void ProgressLine::refresh() {
   const std::lock_guard lock(mutex_);
-  if (visible_ && now_() - drawn_ >= std::chrono::milliseconds(990)) {  // wake-ups are not exact
+  const auto isDue = [this](Clock::time_point since) {
+    return now_() - since >= std::chrono::milliseconds(990);  // wake-ups are not exact
+  };
+  if (visible_) {
+    if (isDue(drawn_)) {
+      draw();
+    }
+  } else if (!awaited_.empty() && isDue(waitBegin_)) {
+    what_ = awaited_;
+    begin_ = waitBegin_;
     draw();
   }
 }
@@ -62,6 +71,23 @@ void ProgressLine::end() {
   const std::lock_guard lock(mutex_);
   erase();
   what_.clear();
+}
+
+void ProgressLine::beginWait(const std::string& what) {
+  if (enabled_) {
+    const std::lock_guard lock(mutex_);
+    awaited_ = printable(what);
+    waitBegin_ = now_();
+  }
+}
+
+void ProgressLine::endWait() {
+  const std::lock_guard lock(mutex_);
+  if (!awaited_.empty() && what_ == awaited_) {
+    erase();
+    what_.clear();
+  }
+  awaited_.clear();
 }
 
 void ProgressLine::erase() {
@@ -118,6 +144,13 @@ void ProgressTicker::run(ProgressLine& line, std::chrono::milliseconds interval)
     line.refresh();
   }
 }
+
+ProgressWait::ProgressWait(ProgressLine& line, const std::string& what)
+    : line_(line), ticker_(line) {
+  line.beginWait(what);
+}
+
+ProgressWait::~ProgressWait() { line_.endWait(); }
 
 bool isTerminalForProgress() {
   const char* kind = std::getenv("TERM");

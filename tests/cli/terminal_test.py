@@ -210,6 +210,7 @@ class Progress(Terminal):
 
     def silent_libvirt(self):
         """Accepts a connection and does not answer."""
+        (self.folder / "libvirt").unlink(missing_ok=True)
         listening = socket.socket(socket.AF_UNIX)
         self.addCleanup(listening.close)
         listening.bind(str(self.folder / "libvirt"))
@@ -230,6 +231,25 @@ class Progress(Terminal):
 
     def test_appears_while_snapshot_waits_and_is_erased(self):
         self.check_waiting_for_libvirt("snapshot captured")
+
+    def test_appears_while_a_command_waits_for_libvirt_and_is_erased(self):
+        """In a file there is no such line, although that command waits as long."""
+        line = r"^waiting for libvirt, [1-9]\d* s$"
+        commands = ["status", "plan train0", "check train0"]
+        if os.geteuid() == 0:
+            commands += ["attach train0", "detach train0", "gc", "recover", "guest-setup train0", "verify train0"]
+        options = f"--config-dir config --state-dir state --run-dir run --connect 'qemu+unix:///system?socket={self.folder}/libvirt'"
+        for command in commands:
+            with self.subTest(command=command):
+                listening = self.silent_libvirt()
+                self.enter(f"vfpass {options} {command} 2>errors.txt & vfpass {options} {command}; wait; (exit 7)")
+                self.until_shows(line)
+                listening.close()
+                self.until_shows(r"^\[7\] % *$")
+                self.assertNotRegex(self.transcript(), line)
+                errors = (self.folder / "errors.txt").read_text()
+                self.assertNotIn("waiting for", errors)
+                self.assertIn("libvirt", errors)
 
     def test_names_the_holder_of_a_lock(self):
         if os.geteuid() != 0:

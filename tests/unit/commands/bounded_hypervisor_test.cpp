@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <functional>
 #include <future>
+#include <iostream>
+#include <sstream>
 #include <thread>
 #include <vector>
 
@@ -55,10 +58,15 @@ class SilentHypervisor final : public Hypervisor {
   std::shared_future<void> answers_;
 };
 
+report::ProgressLine& noProgress() {
+  static report::ProgressLine line(std::cerr, false);
+  return line;
+}
+
 TEST(BoundedHypervisor, PassesAnswersOn) {
   auto inner = std::make_unique<fake::FakeHypervisor>();
   inner->domains.push_back({{}, "train0", false, true, "<domain/>", {}});
-  const auto bounded = boundedHypervisor(std::move(inner), std::chrono::seconds(60));
+  const auto bounded = boundedHypervisor(std::move(inner), std::chrono::seconds(60), noProgress());
   EXPECT_EQ(bounded->uri(), "qemu:///system");
   EXPECT_EQ(bounded->listDomains().size(), 1U);
   EXPECT_TRUE(bounded->findDomain("train0"));
@@ -67,7 +75,7 @@ TEST(BoundedHypervisor, PassesAnswersOn) {
 TEST(BoundedHypervisor, PassesErrorsOn) {
   auto inner = std::make_unique<fake::FakeHypervisor>();
   inner->disconnected = true;
-  const auto bounded = boundedHypervisor(std::move(inner), std::chrono::seconds(60));
+  const auto bounded = boundedHypervisor(std::move(inner), std::chrono::seconds(60), noProgress());
   for (int call = 0; call != 2; ++call) {
     try {
       static_cast<void>(bounded->findDomain("train0"));
@@ -92,8 +100,9 @@ const std::vector<Call> readingCalls = {
 TEST(BoundedHypervisor, WaitsOnceForAnAnswer) {
   for (const Call& call : readingCalls) {
     std::promise<void> answers;
-    const auto bounded = boundedHypervisor(
-        std::make_unique<SilentHypervisor>(answers.get_future().share()), milliseconds(20));
+    const auto bounded =
+        boundedHypervisor(std::make_unique<SilentHypervisor>(answers.get_future().share()),
+                          milliseconds(20), noProgress());
     EXPECT_THROW(call(*bounded), NoAnswer);
     EXPECT_THROW(call(*bounded), NoAnswer);
     EXPECT_EQ(callsInProgress, 1) << "asked again";
@@ -103,6 +112,26 @@ TEST(BoundedHypervisor, WaitsOnceForAnAnswer) {
       std::this_thread::yield();
     }
   }
+}
+
+// The clock shows a second more each time; the third is when the line is written.
+TEST(BoundedHypervisor, ShowsALongCall) {
+  std::promise<void> answers;
+  std::atomic<int> asked = 0;
+  std::ostringstream out;
+  report::ProgressLine line(out, true, 80, [&] {
+    const int now = ++asked;
+    if (now == 3) {
+      answers.set_value();
+    }
+    return report::ProgressLine::Clock::time_point(std::chrono::seconds(now));
+  });
+  const auto bounded =
+      boundedHypervisor(std::make_unique<SilentHypervisor>(answers.get_future().share()),
+                        std::chrono::seconds(60), line);
+  EXPECT_EQ(bounded->uri(), "qemu:///system");
+  EXPECT_THAT(out.str(), testing::HasSubstr("waiting for libvirt, 2 s"));
+  EXPECT_TRUE(out.str().ends_with("\r\x1b[K"));
 }
 
 TEST(BoundedHypervisor, NamesTheTime) {

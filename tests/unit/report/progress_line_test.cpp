@@ -69,6 +69,36 @@ TEST_F(ProgressLineTest, RefreshWritesOnlyALineThatIsThere) {
   EXPECT_EQ(written(), "");
 }
 
+TEST_F(ProgressLineTest, WaitIsShownFromTheFirstSecondToItsEnd) {
+  line.beginWait("waiting for libvirt");
+  now += std::chrono::milliseconds(900);
+  line.refresh();
+  EXPECT_EQ(written(), "");
+  now += std::chrono::milliseconds(100);
+  line.refresh();
+  EXPECT_EQ(written(), "\r\x1b[Kwaiting for libvirt, 1 s");
+  now += std::chrono::seconds(1);
+  line.refresh();
+  EXPECT_EQ(written(), "\r\x1b[Kwaiting for libvirt, 2 s");
+  line.endWait();
+  EXPECT_EQ(written(), "\r\x1b[K");
+  now += std::chrono::seconds(1);
+  line.refresh();
+  line.tick();
+  EXPECT_EQ(written(), "");
+}
+
+TEST_F(ProgressLineTest, WaitLeavesTheTextOfTheCommand) {
+  line.show("check libvirt");
+  written();
+  line.beginWait("waiting for libvirt");
+  now += std::chrono::seconds(1);
+  line.refresh();
+  EXPECT_EQ(written(), "\r\x1b[Kcheck libvirt, 1 s");
+  line.endWait();
+  EXPECT_EQ(written(), "");
+}
+
 TEST(ProgressTicker, CountsWhileNothingElseHappens) {
   std::atomic<int> asked = 0;  // each time a second later
   std::ostringstream out;
@@ -113,6 +143,9 @@ TEST(ProgressLine, WritesNothingUnlessEnabled) {
     line.show("rail0");
     line.tick();
     line.clear();
+    line.beginWait("waiting for libvirt");
+    line.refresh();
+    line.endWait();
   }
   EXPECT_EQ(out.str(), "");
 }

@@ -27,14 +27,18 @@ class ProgressLine {
   void show(const std::string& what);
   /// Updates the time, at most once per second.
   void tick();
-  /// The same, but only while the line is there: for a thread, which must not write it between
-  /// other lines.
+  /// The same, but only while the line is there, or once a wait has lasted a second: for a thread,
+  /// which must not write it between other lines.
   void refresh();
   [[nodiscard]] bool isEnabled() const { return enabled_; }
   /// Removes the line, before something else is written. The next show() or tick() writes it again.
   void clear();
   /// The same, but nothing writes this text again, and the time counts from the next one.
   void end();
+  /// From here to endWait(), which removes it, this is the text if there is no other one, and the
+  /// time counts from here.
+  void beginWait(const std::string& what);
+  void endWait();
 
  private:
   void draw();
@@ -45,6 +49,8 @@ class ProgressLine {
   std::size_t columns_;
   std::function<Clock::time_point()> now_;
   std::string what_;
+  std::string awaited_;  ///< empty: no wait
+  Clock::time_point waitBegin_;
   Clock::time_point begin_;
   Clock::time_point drawn_;
   bool visible_ = false;
@@ -68,6 +74,20 @@ class ProgressTicker {
   std::condition_variable end_;
   bool ended_ = false;
   std::thread thread_;
+};
+
+/// While the program waits in one call that says nothing: what it waits for, from the first second
+/// on, unless the line has another text.
+class ProgressWait {
+ public:
+  ProgressWait(ProgressLine& line, const std::string& what);
+  ProgressWait(const ProgressWait&) = delete;
+  ProgressWait& operator=(const ProgressWait&) = delete;
+  ~ProgressWait();
+
+ private:
+  ProgressLine& line_;
+  ProgressTicker ticker_;
 };
 
 /// Whether standard error is a terminal on which a line can be replaced, and its width.
