@@ -262,32 +262,6 @@ bool applyMemoryChecks(Session& session, const HostApplyOptions& options) {
   return true;
 }
 
-// Failures go to stderr, as those of every command; the document of --json has them, too.
-void reportFailures(Session& session, const report::HostReport& report) {
-  const auto reportThose = [&session](const auto& entries) {
-    for (const auto& entry : entries) {
-      for (const auto& failure : entry.failures) {
-        session.warn(failure);
-      }
-    }
-  };
-  reportThose(report.pfs);
-  reportThose(report.softRoce);
-}
-
-// The text of the report, without the failures.
-void writeReport(Session& session, report::HostReport report) {
-  if (!session.style().json) {
-    for (auto& entry : report.pfs) {
-      entry.failures.clear();
-    }
-    for (auto& entry : report.softRoce) {
-      entry.failures.clear();
-    }
-  }
-  report::writeHost(session.out(), report, session.style());
-}
-
 commands::SavedPlan toSave(const report::HostReport& report) {
   commands::SavedPlan plan{"host apply", "", "", "", {}};
   for (const auto& entry : report.pfs) {
@@ -339,7 +313,7 @@ ExitCode applyHost(Session& session, const HostApplyOptions& options) {
     session.note("nothing to do: host.yaml lists no PFs and no SoftRoCE links");
   }
   if (!empty || session.style().json) {
-    writeReport(session, report);
+    report::writeHost(session.out(), report, session.style());
   }
   reportFailures(session, report);
   return worstOf(codes);

@@ -72,6 +72,7 @@ ExitCode show(Session& session) {
   const report::HostReport report{showPfs(session, policy), showLinks(session),
                                   describeMemoryCheck(session)};
   report::writeHost(session.pagedOut(), report, session.style());
+  reportFailures(session, report);
   const auto isPending = [](const auto& entry) { return entry.pending(); };
   const bool pending = std::ranges::any_of(report.pfs, isPending) ||
                        std::ranges::any_of(report.softRoce, isPending) ||

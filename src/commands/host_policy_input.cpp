@@ -189,6 +189,18 @@ std::optional<report::MemoryCheckEntry> describeMemoryCheck(Session& session) {
   return entry;
 }
 
+void reportFailures(Session& session, const report::HostReport& report) {
+  const auto reportThose = [&session](const auto& entries) {
+    for (const auto& entry : entries) {
+      for (const auto& failure : entry.failures) {
+        session.warn(failure);
+      }
+    }
+  };
+  reportThose(report.pfs);
+  reportThose(report.softRoce);
+}
+
 const HostPolicy& soundPolicy(Session& session) {
   const auto& configuration = session.configuration();
   std::vector<config::Problem> ours;

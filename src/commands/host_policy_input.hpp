@@ -66,6 +66,9 @@ std::vector<report::SoftRoceEntry> describeLinks(
 /// directory nobody has.
 std::optional<report::MemoryCheckEntry> describeMemoryCheck(Session& session);
 
+/// Failures go to standard error, as those of every command; the document of --json has them, too.
+void reportFailures(Session& session, const report::HostReport& report);
+
 /// The policy in host.yaml. Throws (bad input) if the file has mistakes; those in mappings are left
 /// to `check`.
 const HostPolicy& soundPolicy(Session& session);

@@ -30,13 +30,10 @@ void addRows(Table& table, const HostEntry& entry) {
 }
 
 void writeLines(std::ostream& out, const std::string& name, const std::vector<Step>& steps,
-                const std::vector<std::string>& failures, const Style& style) {
+                const Style& style) {
   for (const auto& step : steps) {
     out << printable(name) << ": " << printable(describe(step.action)) << '\n';
     writeStepReason(out, "  ", step, style);
-  }
-  for (const auto& failure : failures) {
-    out << tinted("failed: ", Tint::bad, style) << printable(failure) << '\n';
   }
 }
 
@@ -51,7 +48,7 @@ void writePfs(std::ostream& out, const std::vector<HostEntry>& entries, const St
     table.write(out, style);
   }
   for (const auto& entry : entries) {
-    writeLines(out, entry.name, entry.steps, entry.failures, style);
+    writeLines(out, entry.name, entry.steps, style);
   }
 }
 
@@ -74,7 +71,7 @@ void writeLinks(std::ostream& out, const std::vector<SoftRoceEntry>& links, cons
   }
   table.write(out, style);
   for (const auto& link : links) {
-    writeLines(out, link.name, link.steps, link.failures, style);
+    writeLines(out, link.name, link.steps, style);
   }
 }
 

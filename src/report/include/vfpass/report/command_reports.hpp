@@ -105,8 +105,8 @@ struct HostReport {
   std::optional<MemoryCheckEntry> memoryCheck = {};  ///< nullopt: of a captured tree
 };
 
-/// `vfpass host show`, `host apply`: each PF's settings, wanted and found, then the steps and
-/// failures; the same for SoftRoCE links. JSON: docs/json/host.schema.json.
+/// `vfpass host show`, `host apply`: each PF's settings, wanted and found, then the steps;
+/// the same for SoftRoCE links. Only JSON (docs/json/host.schema.json) has the failures, too.
 void writeHost(std::ostream& out, const HostReport& report, const Style& style);
 
 /// Which checks the text of doctor lists below the problems.
