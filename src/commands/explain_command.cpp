@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "commands.hpp"
+#include "usage_error.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/report/check_pages.hpp"
 
@@ -14,7 +15,7 @@ namespace {
 Error unknownCheck(const std::string& key, const std::vector<report::CheckPage>& pages) {
   std::vector<std::string> keys;
   std::ranges::transform(pages, std::back_inserter(keys), &report::CheckPage::key);
-  const auto near = closestSpelling(key, keys);
+  const auto near = similarWord(key, keys);
   return Error("no check of doctor or verify has the name " + printable(key),
                near ? "did you mean `vfpass explain " + *near + "`?"
                     : "run `vfpass explain` to list the checks",

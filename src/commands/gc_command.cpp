@@ -238,7 +238,7 @@ ExitCode gc(Session& session) {
 
 void addGc(CLI::App& app, Runner& runner) {
   auto* command =
-      app.add_subcommand("gc", "Release leases that no domain uses and restore their VFs");
+      app.add_subcommand("gc", "Release leases that no domain uses and restore their devices");
   const auto dryRun = std::make_shared<bool>(false);
   command->add_flag("--dry-run", *dryRun, "Only show the changes");
   command->callback([&runner, dryRun] {

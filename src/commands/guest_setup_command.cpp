@@ -234,7 +234,7 @@ void addGuestSetup(CLI::App& app, Runner& runner) {
   auto* yes = command->add_flag("--yes", options->yes, "Apply the changes without asking");
   command
       ->add_flag("--dry-run", options->dryRun,
-                 "Only show the changes; exit status 3 if there are any")
+                 "Only show the changes; exit code 3 if there are any")
       ->excludes(yes);
   command->add_flag("--undo", options->undo,
                     "Restore the guest's state from before the first guest-setup");

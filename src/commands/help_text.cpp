@@ -47,7 +47,7 @@ constexpr std::array examples{
              "attach --all                                  # every VM that has a mapping\n"},
     Examples{"detach",
              "detach train0\n"
-             "detach train0 --timeout 60                    # a guest that is slow to release\n"
+             "detach train0 --timeout 300                   # a guest that is slow to release\n"
              "detach train0 --keep                          # the VM keeps its devices\n"
              "detach --all --dry-run                        # show the changes for every VM\n"},
     Examples{"status",
@@ -114,9 +114,11 @@ constexpr std::array examples{
     Examples{"metrics",
              "metrics\n"
              "metrics --output /var/lib/prometheus/node-exporter/vfpass.prom\n"},
-    Examples{"snapshot",
-             "snapshot host.tar\n"
-             "topo --sysroot ./host                         # on any machine, from a snapshot\n"},
+    Examples{
+        "snapshot",
+        "snapshot ./host\n"
+        "topo --sysroot ./host                         # on any machine, from that snapshot\n"
+        "snapshot host.tar                             # one file: extract it for --sysroot\n"},
     Examples{"hook",
              "hook install\n"
              "hook remove\n"},
@@ -149,6 +151,14 @@ std::string examplesOf(const CLI::App& command) {
     rest.remove_prefix(end);
   }
   return text;
+}
+
+// What the help does not show: of the program that of its commands, of a command the options of
+// all.
+std::string elsewhere(const CLI::App& app) {
+  return app.get_parent() == nullptr
+             ? "More help: `vfpass help COMMAND`, and manual pages such as `man vfpass-attach`\n\n"
+             : "Global options: `vfpass --help` lists those of every command, such as --json\n\n";
 }
 
 bool isFlag(const CLI::Option& option) { return option.get_items_expected_max() == 0; }
@@ -236,7 +246,8 @@ std::string HelpFormat::make_help(const CLI::App* app, std::string name,
 
 std::string HelpFormat::make_footer(const CLI::App* app) const {
   const std::string lines = examplesOf(*app);
-  return (lines.empty() ? "" : "Examples:\n" + lines + "\n") + CLI::Formatter::make_footer(app);
+  return (lines.empty() ? "" : "Examples:\n" + lines + "\n") + elsewhere(*app) +
+         CLI::Formatter::make_footer(app);
 }
 
 }  // namespace vfpass::commands

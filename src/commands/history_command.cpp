@@ -97,7 +97,7 @@ void addHistory(CLI::App& app, Runner& runner) {
                    "Only operations since this time, in a form of journalctl, such as\n"
                    "2026-01-31, yesterday or \"2 hours ago\"")
       ->type_name("TIME");
-  command->add_option("--limit", query->limit, "Only the newest operations")
+  command->add_option("--limit", query->limit, "At most this many operations: the newest")
       ->type_name("NUMBER")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();

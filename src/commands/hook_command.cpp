@@ -176,7 +176,7 @@ void addHook(CLI::App& app, Runner& runner) {
   addPlaces(*installer, *options);
   installer->add_flag("--no-reload", options->noReload, "Do not reload the libvirt daemon");
   installer->add_flag("--dry-run", options->dryRun,
-                      "Only show the changes; exit status 3 if there are any");
+                      "Only show the changes; exit code 3 if there are any");
   installer->callback([&runner, options] {
     runner = [options](Session& session) {
       return options->dryRun ? showInstall(session, *options) : install(session, *options);

@@ -49,7 +49,7 @@ void addGlobalOptions(CLI::App& app, commands::GlobalOptions& options) {
       ->check(CLI::IsMember({"auto", "always", "never"}))
       ->capture_default_str();
   app.add_flag("--no-pager", options.noPager, "Print long output on a terminal without a pager");
-  app.set_version_flag("-V,--version", "vfpass " VFPASS_VERSION);
+  app.set_version_flag("-V,--version", "vfpass " VFPASS_VERSION, "Print the version and exit");
 }
 
 // With --json, standard output always has one document.

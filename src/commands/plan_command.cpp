@@ -103,7 +103,7 @@ void addSavedPlanOptions(CLI::App& command, bool& dryRun, std::string& output, s
   command.get_option("--output")->needs(dry);
   command
       .add_option("--plan", plan,
-                  "Execute this saved plan; refuse if the state has changed since (exit status 5)")
+                  "Execute this saved plan; refuse if the state has changed since (exit code 5)")
       ->type_name("FILE")
       ->excludes(dry);
 }

@@ -135,7 +135,7 @@ ExitCode status(Session& session, const std::string& vm) {
 
 void addStatus(CLI::App& app, Runner& runner) {
   auto* command = app.add_subcommand(
-      "status", "Show leases, and drift between mapping, kernel and domain (exit status 3)");
+      "status", "Show leases, and drift between mapping, kernel and domain (exit code 3)");
   struct Options {
     std::string vm;
     std::string watch;

@@ -40,18 +40,13 @@ std::vector<std::string> namesOfCommands(const CLI::App& app) {
   return names;
 }
 
-// A guess that is far from a short word is worse than none: `foo` is not `topo`.
-std::optional<std::string> similar(const std::string& word, const std::vector<std::string>& names) {
-  return closestSpelling(word, names, word.size() < 5 ? 1 : 2);
-}
-
 std::optional<std::string> similarCommand(const CLI::App& above, const std::string& word) {
   const auto names = namesOfCommands(above);
   const auto* synonym = std::ranges::find(synonyms, std::string_view(word), &Synonym::word);
   if (synonym != synonyms.end() && std::ranges::find(names, synonym->command) != names.end()) {
     return std::string(synonym->command);
   }
-  return similar(word, names);
+  return similarWord(word, names);
 }
 
 std::string lookAtHelp(const CLI::App& command) {
@@ -78,7 +73,7 @@ std::vector<std::string> acceptedOptions(const CLI::App& command) {
 }
 
 Error unknownOption(const CLI::App& command, const std::string& word) {
-  const auto near = similar(word, acceptedOptions(command));
+  const auto near = similarWord(word, acceptedOptions(command));
   return badUsage("unknown option " + printable(word) + " of `" + commandPath(command) + "`",
                   near ? "did you mean `" + *near + "`?" : lookAtHelp(command));
 }
@@ -215,6 +210,11 @@ struct TypeForm {
 };
 
 }  // namespace
+
+std::optional<std::string> similarWord(const std::string& word,
+                                       const std::vector<std::string>& words) {
+  return closestSpelling(word, words, word.size() < 5 ? 1 : 2);
+}
 
 std::string commandPath(const CLI::App& command) {
   const CLI::App* above = command.get_parent();

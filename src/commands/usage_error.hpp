@@ -1,6 +1,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,11 @@ Error usageError(const CLI::App& app, const std::vector<std::string_view>& words
 
 /// The same for the words after `help` that name no command.
 Error unknownCommand(const CLI::App& above, const std::string& word);
+
+/// The one that was probably meant. A guess that is far from a short word is worse than none: `foo`
+/// is not `topo`.
+std::optional<std::string> similarWord(const std::string& word,
+                                       const std::vector<std::string>& words);
 
 /// The type of an option's value as a user reads it: `NUMBER (0-256)`, `matrix|tree`. CLI11 appends
 /// the accepted values in its own notation: `NUMBER:UINT in [0 - 256]`, `FORMAT:{matrix,tree}`.
