@@ -253,12 +253,16 @@ bool applyMemoryChecks(Session& session, const HostApplyOptions& options) {
         "--plan applies it");
     return false;
   }
+  const std::string change = std::string("the memory of GPUs is ") +
+                             (options.dryRun ? "to be " : "now ") +
+                             (wanted ? "checked" : "left alone") +
+                             " at the end of their leases (gpu-memory-check in host.yaml)";
   if (!options.dryRun) {
+    session.operations().begin(events::Operation::hostApply);
     state::setMemoryChecks(runDirectory, checks);
+    session.operations().done(change);
   }
-  session.note(std::string("the memory of GPUs is ") + (options.dryRun ? "to be " : "now ") +
-               (wanted ? "checked" : "left alone") + " at the end of their leases " +
-               "(gpu-memory-check in host.yaml)");
+  session.note(change);
   return true;
 }
 

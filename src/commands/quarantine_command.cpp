@@ -63,7 +63,10 @@ ExitCode releaseFromQuarantine(Session& session, const std::string& text) {
     throw Error(toString(device) + " is not in quarantine",
                 "run `vfpass quarantine list` to list the devices", ExitCode::badInput);
   }
-  session.note("released " + toString(device) + ": VMs can have it again" + place);
+  const std::string result = "released " + toString(device) + ": VMs can have it again" + place;
+  session.operations().begin(events::Operation::quarantineRelease);
+  session.operations().done(result);
+  session.note(result);
   if (session.style().json) {
     report::writeQuarantine(session.out(), session.quarantined(), session.style());
   }

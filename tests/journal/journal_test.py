@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import socket
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -97,6 +98,27 @@ class WithSocketOfTheTest(Programs):
         self.assertEqual(fields["MESSAGE_ID"], [FAILED_HOST_APPLY.encode()])
         self.assertEqual(fields["VFPASS_USER_ID"], [b"0" if login == "4294967295" else login.encode()])
         self.assertNotIn("VFPASS_VM", fields)
+
+    def test_release_from_quarantine_is_recorded(self):
+        device = "0000:3b:00.2"
+        self.assertEqual(self.vfpass("quarantine", "release", device).returncode, 2)  # creates the database, and has no entry
+        database = sqlite3.connect(self.work / "state/vfpass.db")
+        with database:
+            database.execute("INSERT INTO quarantine (device, reason, since, identity) VALUES (?, 'a reason', '2026-11-28T12:00:00Z', '')",
+                             (device,))
+        database.close()
+        self.assertEqual(self.vfpass("quarantine", "release", device).returncode, 0)
+        fields = self.received()
+        self.assertEqual(fields["VFPASS_OPERATION"], [b"quarantine-release"])
+        self.assertTrue(fields["MESSAGE"][0].startswith(b"released 0000:3b:00.2: VMs can have it again"), fields)
+
+    def test_gpu_memory_check_is_recorded(self):
+        (self.work / "run").mkdir(mode=0o700)
+        (self.work / "host.yaml").write_text("version: 1\ngpu-memory-check: true\n", encoding="utf-8")
+        self.assertEqual(self.vfpass("host", "apply").returncode, 0)
+        fields = self.received()
+        self.assertEqual(fields["VFPASS_OPERATION"], [b"host-apply"])
+        self.assertIn(b"the memory of GPUs is now checked", fields["MESSAGE"][0])
 
     def test_dry_runs_send_nothing(self):
         self.vfpass("host", "apply", "--dry-run")

@@ -23,6 +23,7 @@ enum class Operation {
   recover,
   gc,
   verify,
+  quarantineRelease,
 };
 
 /// How an operation ended; the value of `VFPASS_RESULT`.
