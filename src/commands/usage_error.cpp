@@ -13,22 +13,24 @@
 namespace vfpass::commands {
 namespace {
 
-/// Words for our commands in virsh, Terraform, Incus and git.
+/// Words for our commands in virsh, Terraform, Incus, kubectl and git.
 struct Synonym {
   std::string_view word;
   std::string_view command;
 };
 
 constexpr std::array synonyms{
-    Synonym{"add", "attach"},     Synonym{"apply", "attach"},   Synonym{"create", "attach"},
-    Synonym{"assign", "attach"},  Synonym{"remove", "detach"},  Synonym{"rm", "detach"},
-    Synonym{"delete", "detach"},  Synonym{"destroy", "detach"}, Synonym{"undo", "detach"},
-    Synonym{"list", "status"},    Synonym{"ls", "status"},      Synonym{"show", "status"},
-    Synonym{"get", "status"},     Synonym{"diff", "plan"},      Synonym{"preview", "plan"},
-    Synonym{"validate", "check"}, Synonym{"lint", "check"},     Synonym{"log", "history"},
-    Synonym{"test", "verify"},    Synonym{"new", "init"},       Synonym{"rollback", "recover"},
-    Synonym{"repair", "recover"}, Synonym{"cleanup", "gc"},     Synonym{"prune", "gc"},
-    Synonym{"topology", "topo"},  Synonym{"install", "hook"},   Synonym{"setup", "guest-setup"}};
+    Synonym{"add", "attach"},       Synonym{"apply", "attach"},   Synonym{"create", "attach"},
+    Synonym{"assign", "attach"},    Synonym{"remove", "detach"},  Synonym{"rm", "detach"},
+    Synonym{"delete", "detach"},    Synonym{"destroy", "detach"}, Synonym{"undo", "detach"},
+    Synonym{"list", "status"},      Synonym{"ls", "status"},      Synonym{"show", "status"},
+    Synonym{"get", "status"},       Synonym{"diff", "plan"},      Synonym{"preview", "plan"},
+    Synonym{"validate", "check"},   Synonym{"lint", "check"},     Synonym{"log", "history"},
+    Synonym{"test", "verify"},      Synonym{"new", "init"},       Synonym{"rollback", "recover"},
+    Synonym{"repair", "recover"},   Synonym{"cleanup", "gc"},     Synonym{"prune", "gc"},
+    Synonym{"clean", "gc"},         Synonym{"info", "status"},    Synonym{"describe", "status"},
+    Synonym{"logs", "history"},     Synonym{"topology", "topo"},  Synonym{"install", "hook"},
+    Synonym{"setup", "guest-setup"}};
 
 std::vector<std::string> namesOfCommands(const CLI::App& app) {
   std::vector<std::string> names;
