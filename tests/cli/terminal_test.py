@@ -238,11 +238,12 @@ class Progress(Terminal):
         commands = ["status", "plan train0", "check train0"]
         if os.geteuid() == 0:
             commands += ["attach train0", "detach train0", "gc", "recover", "guest-setup train0", "verify train0"]
-        options = f"--config-dir config --state-dir state --run-dir run --connect 'qemu+unix:///system?socket={self.folder}/libvirt'"
+        connect = f"--connect 'qemu+unix:///system?socket={self.folder}/libvirt'"
+        options = f"--no-pager --config-dir config --state-dir state --run-dir run {connect}"
         for command in commands:
             with self.subTest(command=command):
                 listening = self.silent_libvirt()
-                self.enter(f"vfpass {options} {command} 2>errors.txt & vfpass {options} {command}; wait; (exit 7)")
+                self.enter(f"vfpass {options} {command} </dev/null >output.txt 2>errors.txt & vfpass {options} {command}; wait; (exit 7)")
                 self.until_shows(line)
                 listening.close()
                 self.until_shows(r"^\[7\] % *$")
