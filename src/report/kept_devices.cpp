@@ -116,13 +116,16 @@ std::string unitFor(const std::string& domainName, const std::vector<std::string
   return text + "\n[Install]\nWantedBy=multi-user.target\n";
 }
 
-std::string unitNameFor(const std::string& domainName) {
-  std::string name = "vfs-of-";
+// Other letters would need escapes in a shell. With them, or beyond a length, the UUID keeps the
+// units of two VMs apart.
+std::string unitNameFor(const std::string& domainName, const Uuid& domain) {
+  std::string name;
   for (const char letter : domainName.substr(0, 64)) {
     const auto byte = static_cast<unsigned char>(letter);
     name += std::isalnum(byte) != 0 || letter == '_' || letter == '.' ? letter : '-';
   }
-  return name + ".service";
+  return "vfs-of-" + name + (name == domainName ? "" : "-" + toString(domain).substr(0, 8)) +
+         ".service";
 }
 
 }  // namespace
@@ -157,7 +160,7 @@ KeptDevices keptDevices(const std::string& domainName, const std::vector<Lease>&
       devices.push_back(deviceUnit(netdev));
     }
   }
-  kept.unitName = unitNameFor(domainName);
+  kept.unitName = unitNameFor(domainName, leases.front().domain);
   kept.unit = unitFor(domainName, devices, kept.commands);
   return kept;
 }

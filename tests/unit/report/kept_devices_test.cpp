@@ -86,7 +86,8 @@ TEST(KeptDevicesReport, UnitRunsTheCommandsOnceTheInterfacesAreThere) {
   vfOf(lease).settings = {};
   vfOf(lease).settings.trust = true;
   const auto kept = keptDevices("50% of\n/a b", {lease}, inventory);
-  EXPECT_EQ(kept.unitName, "vfs-of-50--of--a-b.service");
+  EXPECT_EQ(kept.unitName,
+            "vfs-of-50--of--a-b-" + toString(lease.domain).substr(0, 8) + ".service");
   const std::string netdev = "sys-subsystem-net-devices-ens1\\x2da.device";
   EXPECT_EQ(
       kept.unit,
@@ -129,6 +130,15 @@ INSTANTIATE_TEST_SUITE_P(Cases, KeptDevicesOfAnyName,
                                          std::pair("%i%%", "%%i%%%%"),
                                          std::pair("$a \"b' ;", "$a \"b' ;"),
                                          std::pair("a\r\x1b", "a\\x0d\\x1b")));
+
+TEST(KeptDevicesReport, UnitsOfTwoVmsAreTwoFiles) {
+  const auto unitOf = [](const std::string& name) {
+    return keptDevices(name, {samples::lease()}, samples::inventory()).unitName;
+  };
+  EXPECT_EQ(unitOf("a-b"), "vfs-of-a-b.service");
+  EXPECT_NE(unitOf("a b"), unitOf("a-b"));
+  EXPECT_NE(unitOf(std::string(64, 'a') + "0"), unitOf(std::string(64, 'a')));
+}
 
 // dev_valid_name() of the kernel forbids only `/`, `:` and white space.
 TEST(KeptDevicesReport, NameOfAnInterfaceIsOneWord) {
