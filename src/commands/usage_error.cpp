@@ -13,7 +13,7 @@
 namespace vfpass::commands {
 namespace {
 
-/// Words for our commands in virsh, Terraform, Incus, kubectl and git.
+/// Words for our commands in virsh, Terraform, Incus, Kubernetes and git.
 struct Synonym {
   std::string_view word;
   std::string_view command;
