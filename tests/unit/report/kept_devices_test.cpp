@@ -157,7 +157,7 @@ TEST(KeptDevicesReport, NameOfAnInterfaceIsOneWord) {
 
 // What systemd says of such a unit, where systemd is installed.
 TEST(KeptDevicesReport, SystemdAcceptsTheUnit) {
-  if (std::system("command -v systemd-analyze >/dev/null") != 0) {
+  if (std::system("command -v systemd-analyze >/dev/null") != 0) {  // NOLINT
     GTEST_SKIP() << "needs systemd-analyze";
   }
   Inventory inventory = samples::inventory();
@@ -168,7 +168,7 @@ TEST(KeptDevicesReport, SystemdAcceptsTheUnit) {
   std::ofstream(unit) << kept.unit;
   const std::string command = "systemd-analyze verify --man=no --recursive-errors=no '" +
                               unit.string() + "' >'" + (folder.path() / "said").string() + "' 2>&1";
-  EXPECT_EQ(std::system(command.c_str()), 0);
+  EXPECT_EQ(std::system(command.c_str()), 0);  // NOLINT
   std::stringstream said;
   said << std::ifstream(folder.path() / "said").rdbuf();
   EXPECT_THAT(said.str(), Not(HasSubstr(kept.unitName)));
