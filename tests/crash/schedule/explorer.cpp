@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <iostream>
-#include <limits>
+#include <sstream>
 #include <stdexcept>
 
+#include "schedule/jobs.hpp"
 #include "schedule/shrink.hpp"
 
 namespace vfpass::crash {
@@ -103,12 +103,7 @@ Outcome Explorer::run(const Schedule& schedule, const Chooser& chooser) {
 }
 
 void Explorer::count(const Outcome& outcome) {
-  ++runs_;
-  steps_ += outcome.steps;
-  traces_.insert(outcome.trace);
-  for (const auto& [what, number] : outcome.counts) {
-    counts_[what] += number;
-  }
+  findings_.add({{outcome.trace}, outcome.counts, 1, outcome.steps, 0});
 }
 
 void Explorer::judge(Schedule schedule, const Outcome& outcome, const std::string& origin) {
@@ -118,39 +113,42 @@ void Explorer::judge(Schedule schedule, const Outcome& outcome, const std::strin
     const Schedule same = parseSchedule(toText(schedule));
     const Outcome again = run(same, asScheduled(same));
     if (again.trace != outcome.trace) {
-      ++violations_;
-      std::cout << origin << ": not repeatable: " << toText(schedule) << '\n';
+      ++findings_.violations;
+      std::string text = origin + ": not repeatable: " + toText(schedule) + '\n';
       for (std::size_t at = 0; at < std::max(outcome.log.size(), again.log.size()); ++at) {
         const std::string one = at < outcome.log.size() ? outcome.log[at] : "-";
         const std::string other = at < again.log.size() ? again.log[at] : "-";
         if (one != other) {
-          std::cout << "  first:  " << one << "\n  second: " << other << std::endl;
+          text += "  first:  " + one + "\n  second: " + other + '\n';
           break;
         }
       }
+      printWhole(text);
     }
   }
   if (outcome.faults.empty()) {
     return;
   }
-  ++violations_;
+  ++findings_.violations;
   const std::string kind = kindOf(outcome.faults.front());
   const Schedule smallest = shrink(schedule, [&](const Schedule& smaller) {
     const auto faults = run(smaller, asScheduled(smaller)).faults;
     return std::any_of(faults.begin(), faults.end(),
                        [&](const std::string& fault) { return kindOf(fault) == kind; });
   });
-  std::cout << "VIOLATION " << outcome.faults.front() << "\n  found by: " << origin
-            << "\n  whole: " << toText(schedule) << '\n';
-  replay(smallest);
+  printWhole("VIOLATION " + outcome.faults.front() + "\n  found by: " + origin +
+             "\n  whole: " + toText(schedule) + '\n' + logOf(smallest));
 }
 
-void Explorer::replay(const Schedule& schedule) {
-  const Outcome outcome = run(schedule, asScheduled(schedule));
-  for (const auto& line : outcome.log) {
-    std::cout << "  " << line << '\n';
+void Explorer::replay(const Schedule& schedule) { printWhole(logOf(schedule)); }
+
+std::string Explorer::logOf(const Schedule& schedule) {
+  std::ostringstream text;
+  for (const auto& line : run(schedule, asScheduled(schedule)).log) {
+    text << "  " << line << '\n';
   }
-  std::cout << "  repeat: vfpass-crash-schedule --replay '" << toText(schedule) << "'" << std::endl;
+  text << "  repeat: vfpass-crash-schedule --replay '" << toText(schedule) << "'\n";
+  return text.str();
 }
 
 Schedule Explorer::randomActors(std::mt19937& random) const {
@@ -168,9 +166,10 @@ Schedule Explorer::randomActors(std::mt19937& random) const {
   return schedule;
 }
 
-void Explorer::explore(std::uint32_t seed, long runs, std::chrono::seconds duration) {
+void Explorer::explore(const Seeds& seeds, std::chrono::seconds duration) {
   const auto end = std::chrono::steady_clock::now() + duration;
-  for (long done = 0; done < runs && std::chrono::steady_clock::now() < end; ++done, ++seed) {
+  for (long at = 0; at < seeds.end && std::chrono::steady_clock::now() < end; at += seeds.every) {
+    const auto seed = static_cast<std::uint32_t>(seeds.first + at);
     std::mt19937 random(seed);
     const Schedule schedule = randomActors(random);
     const Rates rates = randomRates(random);
@@ -215,16 +214,6 @@ void Explorer::explorePairs(unsigned part, unsigned parts, Steps steps) {
       }
     }
   }
-}
-
-void Explorer::print() const {
-  for (const auto& [what, number] : counts_) {
-    std::cout << number << "  " << what << '\n';
-  }
-  std::cout << steps_ << "  steps\n"
-            << runs_ << "  runs\n"
-            << traces_.size() << "  different interleavings\n"
-            << violations_ << "  violations" << std::endl;
 }
 
 }  // namespace vfpass::crash

@@ -2,11 +2,10 @@
 
 #include <chrono>
 #include <filesystem>
-#include <map>
 #include <random>
 #include <string>
-#include <unordered_set>
 
+#include "schedule/findings.hpp"
 #include "schedule/run.hpp"
 
 namespace vfpass::crash {
@@ -17,6 +16,13 @@ struct Steps {
   long every = 1;
 };
 
+/// Some of the seeds from one on.
+struct Seeds {
+  std::uint32_t first = 0;
+  long end = 0;  ///< those before `first + end`
+  long every = 1;
+};
+
 /// Runs schedules and counts how they end. A schedule that ends with a fault is shrunk and printed
 /// with its log.
 class Explorer {
@@ -24,20 +30,19 @@ class Explorer {
   /// `twice`: each schedule is repeated and has to do the same again.
   Explorer(std::filesystem::path scratch, bool twice);
 
-  /// Random schedules, one for each seed from this one, for a number of runs or until the time is
-  /// over.
-  void explore(std::uint32_t seed, long runs, std::chrono::seconds duration);
+  /// Random schedules, one for each seed, until the time is over.
+  void explore(const Seeds& seeds, std::chrono::seconds duration);
   /// Every order in which one of two actions stands still at a step until the other has ended.
   void explorePairs(unsigned part, unsigned parts, Steps steps);
   /// Prints the whole log.
   void replay(const Schedule& schedule);
 
-  void print() const;
-  [[nodiscard]] long violations() const { return violations_; }
+  [[nodiscard]] const Findings& findings() const { return findings_; }
 
  private:
   const HostSetUp& hostOf(const Schedule& schedule) const;
   Outcome run(const Schedule& schedule, const Chooser& chooser);
+  std::string logOf(const Schedule& schedule);
   void judge(Schedule schedule, const Outcome& outcome, const std::string& origin);
   void count(const Outcome& outcome);
   Schedule randomActors(std::mt19937& random) const;
@@ -46,11 +51,7 @@ class Explorer {
   std::filesystem::path scratch_;
   bool twice_;
   std::vector<HostSetUp> hosts_;
-  std::unordered_set<std::uint64_t> traces_;
-  std::map<std::string, long> counts_;
-  long runs_ = 0;
-  long steps_ = 0;
-  long violations_ = 0;
+  Findings findings_;
 };
 
 }  // namespace vfpass::crash

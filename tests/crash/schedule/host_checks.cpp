@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "vfpass/domain/domain_xml.hpp"
-#include "world/fingerprint.hpp"
 
 namespace vfpass::crash {
 
@@ -59,11 +58,21 @@ void HostChecks::checkRunning(const std::set<std::string>& inHook) {
   }
 }
 
+// Reading needs a copy of the database, which takes longer than everything else here.
+const Records& HostChecks::records() {
+  if (!records_) {
+    records_ = recordsIn(world_);
+  }
+  return *records_;
+}
+
 void HostChecks::checkLeases() {
-  const Records records = recordsIn(world_);
+  if (records_) {
+    return;
+  }
   std::set<PciAddress> leased;
-  for (const auto& lease : records.leases) {
-    if (lease.generation > records.lastGeneration) {
+  for (const auto& lease : records().leases) {
+    if (lease.generation > records().lastGeneration) {
       fault("generation: " + std::to_string(lease.generation) + " of a lease comes again");
     }
     if (!leased.insert(lease.device).second) {
@@ -78,9 +87,14 @@ void HostChecks::expectSuccess(const Result& result, const std::string& what) {
   }
 }
 
+Result HostChecks::vfpass(const std::vector<std::string>& words) {
+  databaseChanged();
+  return world_.vfpass(words);
+}
+
 void HostChecks::recover() {
-  expectSuccess(world_.vfpass({"recover"}), "recover");
-  if (openOperationsIn(world_) != 0) {
+  expectSuccess(vfpass({"recover"}), "recover");
+  if (records().openOperations != 0) {
     fault("an operation stays open");
   }
 }
@@ -88,7 +102,7 @@ void HostChecks::recover() {
 void HostChecks::checkPromise(const Promise& promise) {
   const auto& definition = world_.domain(promise.vm).persistentXml;
   const bool hasDevices = !domain::parseDomain(definition).leases.empty();
-  const auto leases = leasesIn(world_);
+  const auto& leases = records().leases;
   const bool hasLeases = std::any_of(leases.begin(), leases.end(), [&](const Lease& lease) {
     return lease.domainName == promise.vm && lease.persistent;
   });
@@ -104,13 +118,14 @@ void HostChecks::checkEnd(const std::vector<Promise>& promises, bool rebooted) {
   for (const auto& promise : promises) {
     checkPromise(promise);
   }
-  const std::string recovered = fingerprint(world_);
+  const std::string recovered = fingerprint(world_, records());
   if (recovered.find("INCONSISTENT") != std::string::npos) {
     fault("a definition contradicts the leases:\n" + recovered);
   }
   bool stopped = false;
   for (const auto& domain : world_.hypervisor.domains) {
     if (domain.active) {
+      databaseChanged();
       expectSuccess(world_.stop(domain.name), "stop");
       stopped = true;
     }
@@ -121,11 +136,11 @@ void HostChecks::checkEnd(const std::vector<Promise>& promises, bool rebooted) {
   for (const auto& vm : host_.vms) {
     if (recovered.find("lease " + vm + ' ') != std::string::npos ||
         recovered.find("definition " + vm + " managed") != std::string::npos) {
-      expectSuccess(world_.vfpass({"detach", vm}), "detach");
+      expectSuccess(vfpass({"detach", vm}), "detach");
     }
   }
   const std::string& before = rebooted ? host_.rebootedState : host_.state;
-  const std::string after = fingerprint(world_);
+  const std::string after = fingerprint(world_, records());
   if (after != before) {
     fault("not restored: detaching all VMs leaves\n" + difference(after, before));
   }

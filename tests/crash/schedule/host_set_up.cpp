@@ -1,6 +1,7 @@
 #include "schedule/host_set_up.hpp"
 
 #include "scenarios/sample_host.hpp"
+#include "vfpass/config/configuration.hpp"
 #include "world/fingerprint.hpp"
 
 namespace vfpass::crash {
@@ -43,6 +44,9 @@ HostSetUp makeHost(const std::string& name, void (*setUp)(World&),
   host.name = name;
   host.world = std::make_unique<World>(scratch / ("host-" + name));
   setUp(*host.world);
+  // Workers are forks of this process: they inherit the schema of mappings, which takes longer to
+  // build than most of what they do.
+  config::loadConfiguration(host.world->files.root() / "etc/vfpass");
   for (const auto& domain : host.world->hypervisor.domains) {
     host.vms.push_back(domain.name);
   }

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "schedule/explorer.hpp"
+#include "schedule/jobs.hpp"
 #include "world/run_as_root.hpp"
 #include "world/scratch_directory.hpp"
 
@@ -20,24 +21,37 @@ struct Options {
   unsigned parts = 1;
   Steps steps;
   bool twice = false;
+  unsigned jobs = 1;
   std::string schedule;
 };
 
+// Job 0 takes the first of every so many seeds or steps, job 1 the second, and so on.
+Findings share(const Options& options, const Job& job) {
+  Explorer explorer(job.scratch, options.twice);
+  if (options.pairs) {
+    explorer.explorePairs(options.part, options.parts,
+                          {options.steps.first + options.steps.every * job.number,
+                           options.steps.every * options.jobs});
+  } else {
+    explorer.explore({options.seed + job.number, options.runs - job.number, options.jobs},
+                     std::chrono::seconds(options.seconds));
+  }
+  return explorer.findings();
+}
+
 int run(const Options& options) {
   const ScratchDirectory scratch;
-  Explorer explorer(scratch.path(), options.twice);
   if (!options.schedule.empty()) {
-    explorer.replay(parseSchedule(options.schedule));
+    Explorer(scratch.path(), options.twice).replay(parseSchedule(options.schedule));
     return 0;
   }
-  if (options.pairs) {
-    explorer.explorePairs(options.part, options.parts, options.steps);
-  } else {
+  if (!options.pairs) {
     std::cout << "seed " << options.seed << std::endl;
-    explorer.explore(options.seed, options.runs, std::chrono::seconds(options.seconds));
   }
-  explorer.print();
-  return explorer.violations() == 0 ? 0 : 1;
+  const Findings findings = runJobs(options.jobs, scratch.path(),
+                                    [&](const Job& job) { return share(options, job); });
+  findings.print();
+  return findings.violations == 0 ? 0 : 1;
 }
 
 int parseAndRun(int argc, char** argv) {
@@ -55,6 +69,8 @@ int parseAndRun(int argc, char** argv) {
   app.add_option("--every", options.steps.every, "With --pairs: only every so many steps")
       ->check(CLI::PositiveNumber);
   app.add_flag("--twice", options.twice, "Repeat each schedule and compare all steps");
+  app.add_option("--jobs", options.jobs, "Number of schedules at once, in a process each (1)")
+      ->check(CLI::PositiveNumber);
   app.add_option("--replay", options.schedule, "Run this schedule and print its log");
   CLI11_PARSE(app, argc, argv);
   return run(options);

@@ -22,6 +22,14 @@ Message withoutPid(Message request) {
   return request;
 }
 
+// A file in the state directory is created, written, renamed or removed.
+bool isOfDatabase(const Message& request) {
+  return request.at(0) == "file" &&
+         std::any_of(request.begin() + 2, request.end(), [](const std::string& path) {
+           return path.starts_with("/var/lib/vfpass");
+         });
+}
+
 // A VM that crashes ends while libvirt is down, so that nobody calls the hook.
 bool isOfGuest(const Action& action) {
   return action.verb == "start" || action.verb == "stop" || action.verb == "crash";
@@ -209,6 +217,9 @@ void Run::step(std::size_t actor, Scheduler::Effect effect) {
   note(std::to_string(outcome_.steps - 1) + "   " + process.name() + ": " + mark +
        describe(request));
   scheduler_->step(process, effect);
+  if (isOfDatabase(request)) {
+    checks_.databaseChanged();
+  }
   const ChangeClass changeClass = classOf(request);
   if (changeClass == ChangeClass::kernel || changeClass == ChangeClass::libvirt) {
     checks_.checkRunning(inHook_);
@@ -315,6 +326,7 @@ void Run::losePower() {
   }
   inHook_.clear();
   world_.failPower(SimulatedDisk::Survivors::random, static_cast<std::uint32_t>(outcome_.steps));
+  checks_.databaseChanged();
 }
 
 std::vector<HostChecks::Promise> Run::promises() const {

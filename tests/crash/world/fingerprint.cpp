@@ -135,15 +135,19 @@ std::vector<Lease> leasesIn(const World& world) { return recordsIn(world).leases
 std::size_t openOperationsIn(const World& world) { return recordsIn(world).openOperations; }
 
 std::string fingerprint(const World& world, FingerprintScope scope) {
+  return fingerprint(world, recordsIn(world), scope);
+}
+
+std::string fingerprint(const World& world, const Records& records, FingerprintScope scope) {
   std::ostringstream text;
-  const auto [leases, softRoce, openOperations, lastGeneration] = recordsIn(world);
+  const auto& leases = records.leases;
   if (scope.kernel) {
     appendKernel(text, world, scope.idleAttributes ? std::set<std::string>() : idleDevices(leases));
   }
   for (const auto& lease : leases) {
     append(text, lease);
   }
-  for (const auto& record : softRoce) {
+  for (const auto& record : records.softRoce) {
     if (record.bootId ==
         world.bootId()) {  // an earlier boot's link is gone, and its record is inert
       text << "SoftRoCE record " << record.name << ' ' << record.netdev << ' '

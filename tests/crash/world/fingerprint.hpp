@@ -17,10 +17,6 @@ struct FingerprintScope {
   bool idleAttributes = true;
 };
 
-/// Everything that an operation has to change completely or not at all: PFs, VFs, drivers, leases
-/// with their originals, and the domains' devices. One line for each object.
-std::string fingerprint(const World& world, FingerprintScope scope = {});
-
 /// What the next writer would read from the database.
 struct Records {
   std::vector<Lease> leases;
@@ -31,6 +27,12 @@ struct Records {
 Records recordsIn(const World& world);
 std::vector<Lease> leasesIn(const World& world);
 std::size_t openOperationsIn(const World& world);
+
+/// Everything that an operation has to change completely or not at all: PFs, VFs, drivers, leases
+/// with their originals, and the domains' devices. One line for each object.
+std::string fingerprint(const World& world, FingerprintScope scope = {});
+/// `records`: those that are in the world now.
+std::string fingerprint(const World& world, const Records& records, FingerprintScope scope = {});
 
 /// The lines of `now` that `other` lacks, marked with +, and those of `other` that `now` lacks,
 /// marked with -.

@@ -7,8 +7,19 @@ namespace vfpass::crash {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+// Copies of a host have the same files in sysfs until one of them writes, because most of its files
+// are there and few of them change. Only HostFiles writes there.
+bool isShared(const std::string& name) { return name == "sys" || name.starts_with("sys/"); }
+
+}  // namespace
+
 void HostFiles::write(const std::string& name, const std::string& text) const {
   fs::create_directories((root_ / name).parent_path());
+  if (isShared(name)) {
+    fs::remove(root_ / name);
+  }
   std::ofstream(root_ / name) << text;
 }
 
@@ -16,6 +27,27 @@ std::string HostFiles::read(const std::string& name) const {
   std::ostringstream text;
   text << std::ifstream(root_ / name).rdbuf();
   return text.str();
+}
+
+std::string HostFiles::readPart(const std::string& name, std::size_t offset,
+                                std::size_t length) const {
+  std::string text(length, '\0');
+  std::ifstream file(root_ / name);
+  file.seekg(static_cast<std::streamoff>(offset));
+  file.read(text.data(), static_cast<std::streamsize>(length));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  return text;
+}
+
+void HostFiles::copyTo(const fs::path& other) const {
+  fs::remove_all(other);
+  fs::create_directory(other);
+  for (const auto& entry : fs::directory_iterator(root_)) {
+    const std::string name = entry.path().filename();
+    fs::copy(entry, other / name,
+             fs::copy_options::recursive | fs::copy_options::copy_symlinks |
+                 (isShared(name) ? fs::copy_options::create_hard_links : fs::copy_options::none));
+  }
 }
 
 bool HostFiles::exists(const std::string& name) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <string>
 
@@ -18,6 +19,11 @@ class HostFiles {
   void write(const std::string& name, const std::string& text) const;
   /// Empty if there is no such file.
   [[nodiscard]] std::string read(const std::string& name) const;
+  /// At most so many bytes from the offset on; fewer at the end of the file.
+  [[nodiscard]] std::string readPart(const std::string& name, std::size_t offset,
+                                     std::size_t length) const;
+  /// Replaces the directory by a copy, in which writes do not change this one.
+  void copyTo(const std::filesystem::path& other) const;
   /// Also true for a link without a target.
   [[nodiscard]] bool exists(const std::string& name) const;
   void remove(const std::string& name) const;

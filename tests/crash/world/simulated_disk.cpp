@@ -68,9 +68,9 @@ void SimulatedDisk::write(const Message& request) {
     fileAt(path)->unsynced.push_back({offset, "", true});
     return;
   }
-  const std::string now = files_.read(path.substr(1));
-  if (offset < now.size()) {  // otherwise it failed
-    fileAt(path)->unsynced.push_back({offset, now.substr(offset, number(request.at(4))), false});
+  std::string bytes = files_.readPart(path.substr(1), offset, number(request.at(4)));
+  if (!bytes.empty()) {  // otherwise it failed
+    fileAt(path)->unsynced.push_back({offset, std::move(bytes), false});
   }
 }
 

@@ -28,9 +28,8 @@ HostFiles emptyHost(const fs::path& root) {
   return files;
 }
 
-HostFiles copiedHost(const fs::path& from, const fs::path& to) {
-  fs::remove_all(to);
-  fs::copy(from, to, fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+HostFiles copiedHost(const HostFiles& from, const fs::path& to) {
+  from.copyTo(to);
   return HostFiles(to);
 }
 
@@ -44,7 +43,7 @@ Program hookCall(const std::string& domain, const std::string& operation,
 World::World(const fs::path& root) : files(emptyHost(root)), disk(files), kernel(files) {}
 
 World::World(const World& other, const fs::path& root)
-    : files(copiedHost(other.files.root(), root)),
+    : files(copiedHost(other.files, root)),
       disk(files),
       kernel(other.kernel, files),
       boot_(other.boot_) {
