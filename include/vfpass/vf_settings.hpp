@@ -89,7 +89,7 @@ enum class Change {
 /// One attribute of a VF. Everything that treats all attributes alike is driven by these rows:
 /// reading YAML, comparing, merging, steps of a plan, XML metadata, journal, JSON and messages.
 /// What remains per attribute is its access to the kernel (src/host/sriov/vf_message.cpp for
-/// netlink, vector_port.cpp for a file) and, for values of more than one word, their format.
+/// netlink, file_ports.cpp for a file) and, for values of more than one word, their format.
 template <typename Value>
 struct AttributeRow {
   Attribute attribute;

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "recover_operation.hpp"
-#include "vfpass/base/driver_name.hpp"
+#include "vfpass/base/pci_files.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::apply {

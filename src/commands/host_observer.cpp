@@ -5,7 +5,7 @@
 
 #include "guest_devices.hpp"
 #include "subject.hpp"
-#include "vfpass/base/node_set.hpp"
+#include "vfpass/base/kernel_formats.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/domain/read_domain_facts.hpp"

@@ -10,7 +10,7 @@
 #include "pf_baseline.hpp"
 #include "verification_steps.hpp"
 #include "vfpass/base/bounded_read.hpp"
-#include "vfpass/base/node_set.hpp"
+#include "vfpass/base/kernel_formats.hpp"
 #include "vfpass/base/scope_guard.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/host/program_output.hpp"

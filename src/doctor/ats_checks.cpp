@@ -6,7 +6,7 @@
 #include "check.hpp"
 #include "config_space.hpp"
 #include "remedies.hpp"
-#include "vfpass/base/driver_name.hpp"
+#include "vfpass/base/pci_files.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::doctor {

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "vfpass/base/pci_capability.hpp"
+#include "vfpass/base/pci_files.hpp"
 #include "vfpass/host/root.hpp"
 #include "vfpass/topology.hpp"
 

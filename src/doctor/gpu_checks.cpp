@@ -4,7 +4,7 @@
 #include "check.hpp"
 #include "config_space.hpp"
 #include "remedies.hpp"
-#include "vfpass/base/pci_resource.hpp"
+#include "vfpass/base/pci_files.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/host/function_reset.hpp"
 #include "vfpass/topology/nvlink_topology.hpp"

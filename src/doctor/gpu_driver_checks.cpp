@@ -3,7 +3,7 @@
 
 #include "check.hpp"
 #include "remedies.hpp"
-#include "vfpass/base/driver_name.hpp"
+#include "vfpass/base/pci_files.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/host/driver_modules.hpp"

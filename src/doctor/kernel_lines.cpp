@@ -4,7 +4,7 @@
 #include <array>
 #include <map>
 
-#include "vfpass/base/kernel_record.hpp"
+#include "vfpass/base/kernel_formats.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/host/kernel_log.hpp"
 

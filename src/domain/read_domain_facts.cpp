@@ -13,7 +13,7 @@
 #include "domain_edits.hpp"
 #include "our_elements.hpp"
 #include "qemu_arguments.hpp"
-#include "vfpass/base/node_set.hpp"
+#include "vfpass/base/kernel_formats.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/confidential_guest.hpp"
 #include "vfpass/lease.hpp"

@@ -10,7 +10,6 @@
 #include "sriov/pf_and_vfs.hpp"
 #include "sriov/vf_port.hpp"
 #include "sysfs/kernel_write.hpp"
-#include "sysfs/pci_function.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/host/device_identity.hpp"
 #include "vfpass/host/driver_modules.hpp"
@@ -18,8 +17,8 @@
 #include "vfpass/host/find_holders.hpp"
 #include "vfpass/host/function_reset.hpp"
 #include "vfpass/host/link_settings.hpp"
+#include "vfpass/host/pci_function.hpp"
 #include "vfpass/host/soft_roce_links.hpp"
-#include "vfpass/host/xid_log.hpp"
 #include "vfpass/mlx5_firmware.hpp"
 #include "vfpass/port_fault.hpp"
 

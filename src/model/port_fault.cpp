@@ -1,6 +1,6 @@
 #include "vfpass/port_fault.hpp"
 
-#include "vfpass/base/driver_name.hpp"
+#include "vfpass/base/pci_files.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass {

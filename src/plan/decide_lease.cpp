@@ -5,7 +5,7 @@
 #include <set>
 
 #include "plan_vf_creation.hpp"
-#include "vfpass/base/driver_name.hpp"
+#include "vfpass/base/pci_files.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/mlx5_firmware.hpp"
 #include "vfpass/plan/lease_device.hpp"

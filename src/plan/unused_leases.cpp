@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "device_steps.hpp"
-#include "vfpass/base/driver_name.hpp"
+#include "vfpass/base/pci_files.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/lease_device.hpp"
 

@@ -1,11 +1,11 @@
 // The kernel's log: records of /dev/kmsg, and lines as dmesg prints them. Devices choose parts of
 // them.
-// covers: src/base/kernel_record.cpp src/doctor/kernel_lines.cpp -relevantKernelLog -LastLines -add
-// -insert -oldestOf -drop -text
+// covers: src/base/kernel_formats.cpp src/doctor/kernel_lines.cpp -relevantKernelLog -LastLines
+// -add -parseNode -addPart -parseNodeSet -cpusInMask -formatNodeSet -insert -oldestOf -drop -text
 #include <string>
 
 #include "fuzz/target.hpp"
-#include "vfpass/base/kernel_record.hpp"
+#include "vfpass/base/kernel_formats.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/doctor/kernel_lines.hpp"
 

@@ -1,5 +1,7 @@
 // Configuration space of a PCI function, which a VF or an emulated device can define.
-// covers: src/base/pci_capability.cpp src/host/inventory/read_pci_function.cpp
+// covers: src/base/pci_files.cpp src/host/inventory/read_pci_function.cpp -resourceIn
+// -readPciResources -isDriverName -isVfioDriver -isOfGpuVendor -bridgeRole -sharesSlot
+// -isPartOfProcessor -roleOf -guessPorts -dropIntegratedGraphics
 #include "read_pci_function.hpp"
 
 #include <string>

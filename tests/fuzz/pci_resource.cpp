@@ -1,8 +1,11 @@
 // The `resource` file of a PCI function, and the files of sysfs that list CPUs or nodes.
-// covers: src/host/inventory/read_capacity.cpp src/base/pci_resource.cpp src/base/node_set.cpp
-// -formatNodeSet
+// covers: src/host/inventory/read_inventory.cpp src/base/pci_files.cpp src/base/kernel_formats.cpp
+// -formatNodeSet -isAssignment -kernelText -explainsNothing -configWord -findCapability
+// -findExtendedCapability -findPciePackets -findSerialNumber -hasExtendedSpace -isDriverName
+// -isVfioDriver -readInventory -addSerials -readPfIdentities -readPfList -addressesOf
+// -managesNvlink -readOtherNics -readVfList
 #include "fuzz/target.hpp"
-#include "vfpass/base/node_set.hpp"
+#include "vfpass/base/kernel_formats.hpp"
 #include "vfpass/inventory/read_inventory.hpp"
 
 namespace vfpass::fuzz {

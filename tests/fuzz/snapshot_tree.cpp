@@ -1,7 +1,7 @@
 // A snapshot of another host, extracted: the tree that `--sysroot` reads. One entry per line: f, l
 // or d, the path, and after `=` the content or the target, with bytes as %NN.
 // covers: src/doctor/capture/captured_tree.cpp src/host/inventory/read_topology.cpp
-// src/host/inventory/read_pci_function.cpp src/host/inventory/function_role.cpp
+// src/host/inventory/read_pci_function.cpp
 #include <algorithm>
 
 #include "fake/temporary_folder.hpp"

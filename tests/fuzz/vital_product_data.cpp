@@ -1,6 +1,8 @@
 // The `vpd` file of a PCI function: bytes from the card's flash.
-// covers: src/host/sysfs/vital_product_data.cpp -copyFields -readVpdGuarded -readVpd -readSerial
-#include "vfpass/host/vital_product_data.hpp"
+// covers: src/host/sysfs/device_identity.cpp -copyFields -readVpdGuarded -readVpd -readSerial
+// -copyConfig -readConfig -hexWord -idsOf -numberOf -nameOfFunction -readIdentity
+// -functionsWithIdentities
+#include "vfpass/host/device_identity.hpp"
 
 #include <algorithm>
 #include <string>

@@ -2,7 +2,7 @@
 #include <map>
 
 #include "setting_proposals.hpp"
-#include "vfpass/base/node_set.hpp"
+#include "vfpass/base/kernel_formats.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::settings {

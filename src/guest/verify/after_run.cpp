@@ -9,7 +9,7 @@
 
 #include "judge_guest.hpp"
 #include "vfpass/base/default_deadlines.hpp"
-#include "vfpass/base/kernel_record.hpp"
+#include "vfpass/base/kernel_formats.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 

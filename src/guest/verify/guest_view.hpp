@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "vfpass/base/pci_capability.hpp"
+#include "vfpass/base/pci_files.hpp"
 #include "vfpass/cuda_problem.hpp"
 #include "vfpass/pci_address.hpp"
 

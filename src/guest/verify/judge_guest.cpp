@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "vfpass/base/bounded_read.hpp"
-#include "vfpass/base/node_set.hpp"
+#include "vfpass/base/kernel_formats.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::verify {

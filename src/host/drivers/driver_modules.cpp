@@ -12,7 +12,7 @@
 
 #include "sysfs/kernel_write.hpp"
 #include "vfpass/base/deadline.hpp"
-#include "vfpass/base/driver_name.hpp"
+#include "vfpass/base/pci_files.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 #include "vfpass/host/find_holders.hpp"

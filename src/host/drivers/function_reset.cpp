@@ -4,8 +4,8 @@
 #include <cerrno>
 
 #include "sysfs/kernel_write.hpp"
-#include "sysfs/pci_function.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/host/pci_function.hpp"
 
 namespace vfpass::host {
 namespace {

@@ -1,9 +1,9 @@
 #include "holders/holder_kinds.hpp"
 
-#include "sysfs/pci_function.hpp"
-#include "vfpass/base/driver_name.hpp"
+#include "vfpass/base/pci_files.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/host/find_holders.hpp"
+#include "vfpass/host/pci_function.hpp"
 
 namespace vfpass::host {
 namespace {

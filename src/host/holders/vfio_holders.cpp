@@ -10,11 +10,11 @@
 #include <cstring>
 
 #include "helper/guarded_child.hpp"
-#include "sysfs/pci_function.hpp"
 #include "vfpass/base/deadline.hpp"
-#include "vfpass/base/driver_name.hpp"
+#include "vfpass/base/pci_files.hpp"
 #include "vfpass/host/container_and_guest_names.hpp"
 #include "vfpass/host/find_holders.hpp"
+#include "vfpass/host/pci_function.hpp"
 
 namespace vfpass::host {
 namespace {

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "read_pci_function.hpp"
-#include "vfpass/base/driver_name.hpp"
+#include "vfpass/base/pci_files.hpp"
+#include "vfpass/host/device_identity.hpp"
 #include "vfpass/host/find_holders.hpp"
-#include "vfpass/host/read_device.hpp"
-#include "vfpass/host/vital_product_data.hpp"
+#include "vfpass/host/pci_function.hpp"
 #include "vfpass/mlx5_firmware.hpp"
 #include "vfpass/topology.hpp"
 

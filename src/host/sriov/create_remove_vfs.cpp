@@ -7,14 +7,14 @@
 #include <optional>
 #include <string>
 
-#include "sysfs/pci_function.hpp"
 #include "vfpass/base/deadline.hpp"
 #include "vfpass/base/default_deadlines.hpp"
-#include "vfpass/base/driver_name.hpp"
+#include "vfpass/base/pci_files.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 #include "vfpass/host/find_holders.hpp"
 #include "vfpass/host/kernel_log.hpp"
+#include "vfpass/host/pci_function.hpp"
 #include "vfpass/kernel.hpp"
 #include "vfpass/pci_address.hpp"
 

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "sriov/vf_port.hpp"
-#include "sysfs/pci_function.hpp"
 #include "vfpass/base/file_descriptor.hpp"
+#include "vfpass/host/pci_function.hpp"
 
 namespace vfpass::host {
 namespace {

@@ -10,8 +10,8 @@
 #include "netlink/netlink_exchange.hpp"
 #include "sriov/vf_port.hpp"
 #include "sysfs/kernel_write.hpp"
-#include "sysfs/pci_function.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/host/pci_function.hpp"
 
 namespace vfpass::host {
 namespace {

@@ -7,8 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "vfpass/base/pci_capability.hpp"
-#include "vfpass/base/pci_resource.hpp"
+#include "vfpass/base/pci_files.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::host {

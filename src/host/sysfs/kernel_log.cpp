@@ -7,7 +7,7 @@
 #include <array>
 #include <cerrno>
 
-#include "vfpass/base/kernel_record.hpp"
+#include "vfpass/base/kernel_formats.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::host {

@@ -9,7 +9,7 @@
 #include "gpu/gpu_inventory.hpp"
 #include "rdma/rdma_devices.hpp"
 #include "system/pci_functions.hpp"
-#include "vfpass/base/pci_capability.hpp"
+#include "vfpass/base/pci_files.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/pci_address.hpp"
 

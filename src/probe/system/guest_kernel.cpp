@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "vfpass/base/kernel_record.hpp"
+#include "vfpass/base/kernel_formats.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::probe {

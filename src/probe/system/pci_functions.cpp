@@ -4,8 +4,7 @@
 #include <charconv>
 #include <sstream>
 
-#include "vfpass/base/pci_capability.hpp"
-#include "vfpass/base/pci_resource.hpp"
+#include "vfpass/base/pci_files.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::probe {

@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "simulated_kernel.hpp"
-#include "sysfs/pci_function.hpp"
-#include "vfpass/base/driver_name.hpp"
+#include "vfpass/base/pci_files.hpp"
 #include "vfpass/host/driver_modules.hpp"
 #include "vfpass/host/find_holders.hpp"
+#include "vfpass/host/pci_function.hpp"
 
 namespace vfpass::host {
 namespace {

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "simulated_kernel.hpp"
-#include "sysfs/pci_function.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/host/pci_function.hpp"
 #include "vfpass/host/system_kernel.hpp"
 #include "vfpass/kernel.hpp"
 

@@ -1,4 +1,4 @@
-#include "sysfs/pci_function.hpp"
+#include "vfpass/host/pci_function.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -8,8 +8,8 @@
 
 #include "hosts/sysfs_tree.hpp"
 #include "vfpass/error.hpp"
+#include "vfpass/host/device_identity.hpp"
 #include "vfpass/host/system_kernel.hpp"
-#include "vfpass/host/vital_product_data.hpp"
 
 namespace vfpass::host {
 namespace {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "simulated_kernel.hpp"
-#include "sysfs/pci_function.hpp"
+#include "vfpass/host/pci_function.hpp"
 
 namespace vfpass::host {
 namespace {

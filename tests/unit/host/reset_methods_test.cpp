@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "hosts/sysfs_tree.hpp"
-#include "sysfs/pci_function.hpp"
+#include "vfpass/host/pci_function.hpp"
 
 namespace vfpass::host {
 namespace {

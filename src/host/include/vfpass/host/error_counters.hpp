@@ -13,4 +13,8 @@ namespace vfpass::host {
 /// error is a register that a guest can write.
 std::optional<ErrorCounts> readErrorCounts(const Root& root, const PciAddress& function);
 
+/// Kernel::xidLog(). The messages are those of NVIDIA's driver on this host: it has a GPU only
+/// while it is bound to it, and never sees what happens in a guest.
+std::optional<XidLog> readXidLog(const Root& root, const PciAddress& function);
+
 }  // namespace vfpass::host

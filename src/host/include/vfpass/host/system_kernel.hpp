@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "vfpass/base/default_deadlines.hpp"
+#include "vfpass/host/device_identity.hpp"
 #include "vfpass/host/root.hpp"
-#include "vfpass/host/vital_product_data.hpp"
 #include "vfpass/inventory.hpp"
 #include "vfpass/kernel.hpp"
 

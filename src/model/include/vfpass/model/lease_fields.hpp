@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "vfpass/base/driver_name.hpp"
+#include "vfpass/base/pci_files.hpp"
 #include "vfpass/lease.hpp"
 #include "vfpass/model/record.hpp"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "vfpass/base/pci_capability.hpp"
+#include "vfpass/base/pci_files.hpp"
 #include "vfpass/inventory.hpp"
 #include "vfpass/lease.hpp"
 #include "vfpass/pci_address.hpp"

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "vfpass/host/device_identity.hpp"
 #include "vfpass/host/root.hpp"
-#include "vfpass/host/vital_product_data.hpp"
 #include "vfpass/inventory.hpp"
 #include "vfpass/topology.hpp"
 

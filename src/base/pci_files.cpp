@@ -1,6 +1,10 @@
-#include "vfpass/base/pci_capability.hpp"
+#include "vfpass/base/pci_files.hpp"
 
 #include <algorithm>
+#include <array>
+#include <iterator>
+
+#include "vfpass/base/text.hpp"
 
 namespace vfpass {
 namespace {
@@ -103,5 +107,48 @@ std::string findSerialNumber(std::string_view config) {
 }
 
 bool hasExtendedSpace(std::string_view config) { return config.size() >= extendedSpace + 4; }
+
+namespace {
+
+PciResource resourceIn(std::string_view line) {
+  std::array<std::uint64_t, 3> numbers{};
+  for (std::uint64_t& number : numbers) {
+    line = trim(line);
+    const auto word = line.substr(0, line.find(' '));
+    const auto value = word.starts_with("0x") ? parseNumber(word.substr(2), 16) : std::nullopt;
+    if (!value) {
+      return {};
+    }
+    number = *value;
+    line.remove_prefix(word.size());
+  }
+  const auto [first, last, flags] = numbers;
+  return {first, last > first ? last - first + 1 : 0, flags};
+}
+
+}  // namespace
+
+std::vector<PciResource> readPciResources(std::string_view text) {
+  std::vector<PciResource> resources;
+  std::ranges::transform(splitLines(text), std::back_inserter(resources), resourceIn);
+  return resources;
+}
+
+bool isDriverName(std::string_view name) {
+  constexpr std::size_t longest = 63;  // a module name has at most 55 characters (MODULE_NAME_LEN)
+  constexpr std::string_view allowed =
+      "abcdefghijklmnopqrstuvwxyz"
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+  // modprobe would parse a name with a leading `-` as an option if a caller omits `--`.
+  return !name.empty() && name.size() <= longest && !name.starts_with('-') &&
+         name.find_first_not_of(allowed) == std::string_view::npos;
+}
+
+// Driver names and module names: KBUILD_MODNAME, which the variants use, has underscores.
+bool isVfioDriver(std::string_view driver) {
+  constexpr std::array<std::string_view, 5> drivers{"vfio-pci", "mlx5_vfio_pci", "mlx5-vfio-pci",
+                                                    "nvgrace_gpu_vfio_pci", "nvgrace-gpu-vfio-pci"};
+  return std::ranges::find(drivers, driver) != drivers.end();
+}
 
 }  // namespace vfpass
