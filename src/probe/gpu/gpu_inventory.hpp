@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "system/pci_functions.hpp"
+#include "system/sysfs_reader.hpp"
 #include "vfpass/cuda_problem.hpp"
 
 namespace vfpass::probe {

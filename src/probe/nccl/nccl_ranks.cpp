@@ -8,7 +8,7 @@
 #include <future>
 #include <utility>
 
-#include "transfer/tick_clock.hpp"
+#include "transfer/timing.hpp"
 #include "vfpass/error.hpp"
 
 namespace vfpass::probe {

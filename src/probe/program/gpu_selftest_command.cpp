@@ -11,10 +11,9 @@
 #include "gpu/gpu_memory.hpp"
 #include "gpu/open_gpu.hpp"
 #include "program/probe_commands.hpp"
-#include "transfer/fault.hpp"
 #include "transfer/message_check.hpp"
 #include "transfer/pattern_formula.hpp"
-#include "transfer/statistics.hpp"
+#include "transfer/timing.hpp"
 #include "vfpass/error.hpp"
 
 namespace vfpass::probe {

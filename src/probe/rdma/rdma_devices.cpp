@@ -8,10 +8,10 @@
 #include <optional>
 #include <tuple>
 
+#include "rdma/endpoint.hpp"
 #include "rdma/ip_address.hpp"
 #include "rdma/queue_pair_connection.hpp"
 #include "rdma/rdma_core.hpp"
-#include "rdma/registration.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 

@@ -3,11 +3,9 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "transfer/pace.hpp"
 #include "transfer/rdma_cm_session.hpp"
 #include "transfer/side.hpp"
-#include "transfer/statistics.hpp"
-#include "transfer/tick_clock.hpp"
+#include "transfer/timing.hpp"
 #include "transfer/transfers.hpp"
 #include "vfpass/error.hpp"
 

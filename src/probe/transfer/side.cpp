@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "gpu/gpu_memory.hpp"
-#include "transfer/tick_clock.hpp"
+#include "transfer/timing.hpp"
 
 namespace vfpass::probe {
 namespace {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "transfer/fault.hpp"
+#include "transfer/message_check.hpp"
 
 namespace vfpass {
 class JsonReader;

@@ -8,7 +8,7 @@
 
 #include "channel/channel.hpp"
 #include "rdma/endpoint.hpp"
-#include "transfer/tick_clock.hpp"
+#include "transfer/timing.hpp"
 
 namespace vfpass::probe {
 namespace {

@@ -1,4 +1,4 @@
-#include "transfer/fault.hpp"
+#include "transfer/message_check.hpp"
 
 #include <gmock/gmock.h>
 
@@ -7,7 +7,6 @@
 #include <string>
 #include <tuple>
 
-#include "transfer/message_check.hpp"
 #include "transfer/message_memory.hpp"
 
 namespace vfpass::probe {

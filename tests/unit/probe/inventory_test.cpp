@@ -6,7 +6,7 @@
 
 #include "hosts/sysfs_tree.hpp"
 #include "rdma/rdma_devices.hpp"
-#include "system/pci_functions.hpp"
+#include "system/sysfs_reader.hpp"
 
 namespace vfpass::probe {
 namespace {

@@ -1,9 +1,62 @@
-#include "transfer/pace.hpp"
+#include "transfer/timing.hpp"
 
 #include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
 
 namespace vfpass::probe {
 namespace {
+
+/// A clock that advances by a microsecond each time it is read.
+class FakeClock {
+ public:
+  std::uint64_t clock() { return nanoseconds_ += 1000; }
+  [[nodiscard]] std::uint64_t nanoseconds() const { return nanoseconds_; }
+
+  std::optional<double> rateOf(const std::function<std::uint64_t()>& counter) {
+    return nanosecondsPerTick(counter, [this] { return clock(); });
+  }
+
+ private:
+  std::uint64_t nanoseconds_ = 1'000'000'000;
+};
+
+TEST(TickClock, MeasuresCounterThatRunsEvenly) {
+  FakeClock fake;
+  const auto rate = fake.rateOf([&] { return fake.nanoseconds() * 3; });
+  ASSERT_TRUE(rate);
+  EXPECT_NEAR(*rate, 1.0 / 3, 1e-3);
+}
+
+TEST(TickClock, RejectsCounterThatStops) {
+  FakeClock fake;
+  EXPECT_FALSE(fake.rateOf([] { return std::uint64_t{0}; }));
+}
+
+TEST(TickClock, RejectsCounterThatDecreases) {
+  FakeClock fake;
+  EXPECT_FALSE(fake.rateOf([&] { return ~fake.nanoseconds(); }));
+}
+
+TEST(TickClock, RejectsCounterThatChangesItsRate) {
+  FakeClock fake;
+  EXPECT_FALSE(fake.rateOf([&] { return fake.nanoseconds() * fake.nanoseconds(); }));
+}
+
+TEST(TickClock, AgreesWithKernelClock) {
+  const TickClock clock;
+  const std::uint64_t outerBegin = kernelNanoseconds();
+  const std::uint64_t begin = clock.now();
+  const std::uint64_t innerBegin = kernelNanoseconds();
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  const std::uint64_t innerEnd = kernelNanoseconds();
+  const std::uint64_t end = clock.now();
+  const std::uint64_t outerEnd = kernelNanoseconds();
+  const double seconds = clock.secondsBetween(begin, end);
+  EXPECT_GE(seconds, static_cast<double>(innerEnd - innerBegin) * 1e-9 * 0.99);
+  EXPECT_LE(seconds, static_cast<double>(outerEnd - outerBegin) * 1e-9 * 1.01);
+}
 
 constexpr std::uint64_t paceSlots = 1024;
 
@@ -103,5 +156,30 @@ TEST(PaceLimit, SharesHalfOfTimeLeft) {
   EXPECT_DOUBLE_EQ(paceLimit(0, 0), 0);
 }
 
+TEST(Statistics, SummarizesOddAndEvenSeries) {
+  const Statistics odd = summarize({3, 1, 2});
+  EXPECT_DOUBLE_EQ(odd.minimum, 1);
+  EXPECT_DOUBLE_EQ(odd.median, 2);
+  EXPECT_DOUBLE_EQ(odd.maximum, 3);
+  EXPECT_DOUBLE_EQ(summarize({4, 1, 2, 3}).median, 2.5);
+}
+
+TEST(Statistics, PercentilesAreNearestRank) {
+  std::vector<double> values;
+  for (int i = 1; i <= 1000; ++i) {
+    values.push_back(i);
+  }
+  const Statistics statistics = summarize(values);
+  EXPECT_DOUBLE_EQ(statistics.percentile99, 990);
+  EXPECT_DOUBLE_EQ(statistics.percentile999, 999);
+  EXPECT_DOUBLE_EQ(statistics.mean, 500.5);
+}
+
+TEST(Statistics, SummarizesEmptyAndSingleSeries) {
+  EXPECT_DOUBLE_EQ(summarize({}).median, 0);
+  EXPECT_DOUBLE_EQ(summarize({7}).percentile999, 7);
+}
+
 }  // namespace
+
 }  // namespace vfpass::probe
