@@ -5,7 +5,7 @@
 
 #include "device_records.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/domain/host_elements.hpp"
+#include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/plan.hpp"
 #include "vfpass/plan/lease_device.hpp"
 #include "vfpass/plan/plan_soft_roce.hpp"

@@ -5,7 +5,6 @@
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/domain_xml.hpp"
-#include "vfpass/domain/host_elements.hpp"
 #include "vfpass/plan/owner_objections.hpp"
 #include "vfpass/port_fault.hpp"
 

@@ -11,7 +11,7 @@
 #include "vfpass/apply/run.hpp"
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/domain/host_elements.hpp"
+#include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/plan/check_device.hpp"
 #include "vfpass/plan/judge_holders.hpp"
 #include "vfpass/plan/plan_detach.hpp"

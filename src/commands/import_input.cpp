@@ -6,7 +6,7 @@
 #include "host_topology.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/doctor/doctor.hpp"
-#include "vfpass/domain/read_hand_made.hpp"
+#include "vfpass/domain/read_domain_facts.hpp"
 #include "vfpass/inventory/read_inventory.hpp"
 
 namespace vfpass::commands {

@@ -7,8 +7,7 @@
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/domain_xml.hpp"
-#include "vfpass/domain/host_elements.hpp"
-#include "vfpass/domain/read_hand_made.hpp"
+#include "vfpass/domain/read_domain_facts.hpp"
 #include "vfpass/inventory/read_inventory.hpp"
 #include "vfpass/plan/select_pf.hpp"
 

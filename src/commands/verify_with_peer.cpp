@@ -9,7 +9,6 @@
 #include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/domain_xml.hpp"
-#include "vfpass/domain/host_elements.hpp"
 #include "vfpass/libvirt/libvirt_hypervisor.hpp"
 #include "vfpass/remote/remote_host.hpp"
 #include "vfpass/remote/remote_libvirt.hpp"

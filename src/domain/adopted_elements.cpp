@@ -10,7 +10,6 @@
 #include "domain_edits.hpp"
 #include "metadata.hpp"
 #include "vfpass/domain/domain_xml.hpp"
-#include "vfpass/domain/host_elements.hpp"
 #include "xml_source.hpp"
 
 namespace vfpass::domain {

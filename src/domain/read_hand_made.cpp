@@ -1,4 +1,4 @@
-#include "vfpass/domain/read_hand_made.hpp"
+#include "vfpass/domain/read_domain_facts.hpp"
 
 #include <algorithm>
 #include <array>

@@ -6,7 +6,6 @@
 #include "fuzz/target.hpp"
 #include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/domain/read_domain_facts.hpp"
-#include "vfpass/domain/read_hand_made.hpp"
 
 namespace vfpass::fuzz {
 namespace {

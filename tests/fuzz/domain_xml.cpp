@@ -7,8 +7,7 @@
 #include "vfpass/domain/domain_xml.hpp"
 #include "fake/seal_key.hpp"
 #include "fuzz/target.hpp"
-#include "vfpass/domain/host_elements.hpp"
-#include "vfpass/domain/read_hand_made.hpp"
+#include "vfpass/domain/read_domain_facts.hpp"
 
 namespace vfpass::fuzz {
 namespace {

@@ -1,5 +1,15 @@
 #include "gpu/cuda_driver.hpp"
 
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <utility>
+#include <vector>
+
+#include "transfer/pattern_formula.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/error.hpp"
+
 namespace vfpass::probe {
 namespace {
 
@@ -82,6 +92,211 @@ void CudaDriver::check(CudaStatus status, const std::string& what) const {
     throw CudaError(status, what + ": " + describe(status),
                     "check nvidia-smi and the guest's dmesg");
   }
+}
+
+namespace {
+
+std::vector<CudaDevice> allGpus(const CudaDriver& driver) {
+  int count = 0;
+  driver.check(driver.deviceCount(&count), "cannot count GPUs");
+  std::vector<CudaDevice> devices;
+  for (int index = 0; index < count; ++index) {
+    CudaDevice device = 0;
+    driver.check(driver.deviceGet(&device, index), "cannot open GPU " + std::to_string(index));
+    devices.push_back(device);
+  }
+  return devices;
+}
+
+bool matches(const CudaDriver& driver, CudaDevice device, std::size_t index,
+             const GpuChoice& choice) {
+  if (const int* wanted = std::get_if<int>(&choice)) {
+    return static_cast<std::size_t>(*wanted) == index;
+  }
+  return parsePciAddress(pciAddressOf(driver, device)) == std::get<PciAddress>(choice);
+}
+
+// `GPU-` and hexadecimal digits; question marks instead of digits for a GPU that nobody has used.
+std::string uuidOf(const PciAddress& address, const SysfsReader& files) {
+  constexpr std::string_view key = "GPU UUID:";
+  const std::string path = "/proc/driver/nvidia/gpus/" + toString(address) + "/information";
+  for (const std::string& line : splitLines(files.textOrEmpty(path))) {
+    if (line.starts_with(key)) {
+      const std::string uuid(trim(std::string_view(line).substr(key.size())));
+      return uuid.starts_with("GPU-") && uuid.find('?') == std::string::npos ? uuid : "";
+    }
+  }
+  return "";
+}
+
+// The same values as in gpu/kernels.cu.
+constexpr unsigned blockThreads = 256;
+constexpr unsigned long long tileBytes = 16ULL * blockThreads * 8;
+
+}  // namespace
+
+GpuChoice parseGpuChoice(std::string_view text) {
+  constexpr unsigned maxIndex = 1023;
+  if (const auto index = parseNumber(text); index && *index <= maxIndex) {
+    return static_cast<int>(*index);
+  }
+  if (const auto address = parsePciAddress(text)) {
+    return *address;
+  }
+  throw Error("invalid GPU " + printable(text),
+              "use a CUDA device index such as 0, or a PCI address in the guest such as "
+              "0000:05:00.0",
+              ExitCode::badInput);
+}
+
+std::string describe(const GpuChoice& choice) {
+  if (const int* index = std::get_if<int>(&choice)) {
+    return "GPU " + std::to_string(*index);
+  }
+  return "GPU " + toString(std::get<PciAddress>(choice));
+}
+
+void hideOtherGpus(const GpuChoice& choice, const SysfsReader& files) {
+  const auto* address = std::get_if<PciAddress>(&choice);
+  if (address == nullptr) {
+    return;
+  }
+  constexpr int keepExisting = 0;
+  const std::string uuid = uuidOf(*address, files);
+  if (!uuid.empty()) {
+    ::setenv("CUDA_VISIBLE_DEVICES", uuid.c_str(), keepExisting);
+  }
+}
+
+std::string nameOf(const CudaDriver& driver, CudaDevice device) {
+  std::array<char, 256> text{};
+  driver.check(driver.deviceName(text.data(), text.size() - 1, device),
+               "cannot read the GPU's name");
+  return text.data();
+}
+
+std::string pciAddressOf(const CudaDriver& driver, CudaDevice device) {
+  std::array<char, 32> text{};
+  driver.check(driver.devicePciBusId(text.data(), text.size() - 1, device),
+               "cannot read the GPU's PCI address");
+  return toLower(text.data());
+}
+
+CudaDevice findGpu(const CudaDriver& driver, const GpuChoice& choice) {
+  // Compared here and not by cuDeviceGetByPCIBusId, which returns the same error for an address
+  // that it cannot read and for one without a GPU.
+  const std::vector<CudaDevice> devices = allGpus(driver);
+  std::vector<std::string> others;
+  for (std::size_t index = 0; index < devices.size(); ++index) {
+    if (matches(driver, devices[index], index, choice)) {
+      return devices[index];
+    }
+    others.push_back(std::to_string(index) + " (" + pciAddressOf(driver, devices[index]) + ")");
+  }
+  throw Error("cannot open " + describe(choice) + ": CUDA has " +
+                  (others.empty() ? "no GPU" : "only " + join(others, ", ")),
+              others.empty() ? "run `vfpass-probe inventory` and see gpus.libcuda"
+                             : "choose one of these; `vfpass-probe inventory` shows GPUs that CUDA "
+                               "does not have");
+}
+
+Gpu::Gpu(std::shared_ptr<const CudaDriver> driver, const GpuChoice& choice)
+    : driver_(std::move(driver)), device_(findGpu(*driver_, choice)) {
+  driver_->check(driver_->primaryContextRetain(&context_, device_),
+                 "cannot create a context on " + describe(choice));
+  try {
+    makeCurrent();
+    loadKernels();
+  } catch (...) {
+    driver_->primaryContextRelease(device_);
+    throw;
+  }
+}
+
+Gpu::~Gpu() {
+  driver_->contextSetCurrent(context_);
+  driver_->moduleUnload(module_);
+  driver_->primaryContextRelease(device_);
+}
+
+void Gpu::loadKernels() {
+  constexpr int jitErrorLog = 5;       // CU_JIT_ERROR_LOG_BUFFER
+  constexpr int jitErrorLogBytes = 6;  // CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES
+  std::array<char, 4096> log{};
+  std::array<int, 2> options{jitErrorLog, jitErrorLogBytes};
+  // The driver expects the size in place of a pointer.
+  // NOLINTNEXTLINE(performance-no-int-to-ptr)
+  std::array<void*, 2> values{log.data(), reinterpret_cast<void*>(log.size() - 1)};
+  const CudaStatus status =
+      driver_->moduleLoad(&module_, kernelsPtx, options.size(), options.data(), values.data());
+  if (status != 0) {
+    throw Error("cannot load the kernels into the GPU: " + driver_->describe(status) + " " +
+                    printable(trim(log.data())),
+                "install a newer GPU driver; R470 and later are known to work");
+  }
+  driver_->check(driver_->moduleFunction(&fill_, module_, "vfpassFill"),
+                 "cannot find kernel vfpassFill");
+  driver_->check(driver_->moduleFunction(&check_, module_, "vfpassCheck"),
+                 "cannot find kernel vfpassCheck");
+}
+
+int Gpu::attribute(CudaAttribute attribute) const {
+  int value = 0;
+  driver_->check(driver_->deviceAttribute(&value, attribute, device_),
+                 "cannot read GPU attribute " + std::to_string(static_cast<int>(attribute)));
+  return value;
+}
+
+void Gpu::makeCurrent() const {
+  driver_->check(driver_->contextSetCurrent(context_), "cannot enter the GPU's context");
+}
+
+void Gpu::launch(CudaFunction function, const GpuMessages& messages, std::uint64_t seed,
+                 unsigned long long last) const {
+  constexpr unsigned long long maxColumns = 0x7fffffff;  // grid limits of every GPU
+  constexpr unsigned long long maxRows = 65535;
+  GpuMessages place = messages;
+  unsigned long long key = patternKey(seed);
+  std::array<void*, 7> arguments{&place.base,         &place.stride, &place.size, &place.count,
+                                 &place.firstMessage, &key,          &last};
+  // One tile for each block: the GPU's scheduler distributes them best.
+  const auto columns =
+      static_cast<unsigned>(std::clamp((place.size + tileBytes - 1) / tileBytes, 1ULL, maxColumns));
+  const auto rows = static_cast<unsigned>(std::clamp(place.count, 1ULL, maxRows));
+  driver_->check(driver_->launch(function, columns, rows, 1, blockThreads, 1, 1, 0, nullptr,
+                                 arguments.data(), nullptr),
+                 "cannot start a kernel");
+}
+
+void Gpu::startFill(const GpuMessages& messages, std::uint64_t seed,
+                    std::uint64_t inversion) const {
+  launch(fill_, messages, seed, inversion);
+}
+
+void Gpu::startCheck(const GpuMessages& messages, std::uint64_t seed, CudaAddress results) const {
+  launch(check_, messages, seed, results);
+}
+
+void Gpu::wait() const { driver_->check(driver_->contextSynchronize(), "cannot wait for the GPU"); }
+
+void Gpu::flushForeignWrites() const {
+  constexpr int visibleToOwner = 100;  // CU_GPU_DIRECT_RDMA_WRITES_ORDERING_OWNER, and the scope
+  constexpr int currentContext = 0;    // CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TARGET_CURRENT_CTX
+  constexpr int hostCanFlush = 1;      // CU_FLUSH_GPU_DIRECT_RDMA_WRITES_OPTION_HOST
+  const bool ordered = attribute(CudaAttribute::gpuDirectRdmaWritesOrdering) >= visibleToOwner;
+  const bool flushable = driver_->flushRdmaWrites != nullptr &&
+                         (attribute(CudaAttribute::gpuDirectRdmaFlushOptions) & hostCanFlush) != 0;
+  // Without either, this relies on a kernel seeing what arrived before it started.
+  if (ordered || !flushable) {
+    return;
+  }
+  driver_->check(driver_->flushRdmaWrites(currentContext, visibleToOwner),
+                 "cannot flush other devices' writes to GPU memory");
+}
+
+std::shared_ptr<const Gpu> openGpu(const GpuChoice& choice) {
+  hideOtherGpus(choice);
+  return std::make_shared<const Gpu>(std::make_shared<const CudaDriver>(), choice);
 }
 
 }  // namespace vfpass::probe

@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include "gpu/cuda_driver.hpp"
-#include "gpu/open_gpu.hpp"
 #include "vfpass/base/shared_library.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"

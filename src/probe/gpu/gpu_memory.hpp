@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "gpu/open_gpu.hpp"
+#include "gpu/cuda_driver.hpp"
 #include "transfer/message_memory.hpp"
 #include "vfpass/base/file_descriptor.hpp"
 

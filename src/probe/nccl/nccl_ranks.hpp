@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "gpu/open_gpu.hpp"
+#include "gpu/cuda_driver.hpp"
 #include "nccl/nccl_library.hpp"
 #include "nccl/nccl_values.hpp"
 

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "gpu/cuda_driver.hpp"
 #include "gpu/gpu_memory.hpp"
-#include "gpu/open_gpu.hpp"
 #include "program/probe_commands.hpp"
 #include "transfer/message_check.hpp"
 #include "transfer/pattern_formula.hpp"

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "gpu/cuda_driver.hpp"
-#include "gpu/open_gpu.hpp"
 
 namespace vfpass::probe {
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "gpu/open_gpu.hpp"
+#include "gpu/cuda_driver.hpp"
 #include "rdma/endpoint.hpp"
 #include "transfer/message_check.hpp"
 #include "transfer/message_memory.hpp"

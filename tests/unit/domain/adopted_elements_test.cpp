@@ -1,5 +1,5 @@
 // A device whose element is the domain's own: taken over in place, left in place.
-#include "vfpass/domain/host_elements.hpp"
+#include "vfpass/domain/domain_xml.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,6 @@
 #include "fake/seal_key.hpp"
 #include "support.hpp"
 #include "vfpass/domain/read_domain_facts.hpp"
-#include "vfpass/domain/read_hand_made.hpp"
 
 namespace vfpass::domain {
 namespace {

@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "vfpass/domain/read_hand_made.hpp"
+#include "vfpass/domain/read_domain_facts.hpp"
 #include "vfpass/domain_facts.hpp"
 #include "vfpass/error.hpp"
 

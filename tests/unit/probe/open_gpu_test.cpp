@@ -1,4 +1,4 @@
-#include "gpu/open_gpu.hpp"
+#include "gpu/cuda_driver.hpp"
 
 #include <gmock/gmock.h>
 

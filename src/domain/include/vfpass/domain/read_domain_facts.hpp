@@ -7,6 +7,7 @@
 #include "vfpass/domain_edit.hpp"
 #include "vfpass/domain_facts.hpp"
 #include "vfpass/guest_tree.hpp"
+#include "vfpass/imported_mapping.hpp"
 #include "vfpass/peer_mapping.hpp"
 
 namespace vfpass::domain {
@@ -42,5 +43,21 @@ GuestMachine readGuestMachine(std::string_view xml);
 
 /// The machine without our devices and controllers: what the guest keeps after a detach.
 GuestMachine withoutOurs(GuestMachine machine);
+
+/// The devices of the host in a domain XML, in document order, then those of `<qemu:commandline>`.
+/// Includes those with our aliases, and `<interface type='network'>` of every network. Throws Error
+/// (ExitCode::badInput) if the text is not a domain.
+std::vector<HandMadeDevice> readHandMade(std::string_view xml);
+
+/// A program that creates and changes domains by itself, and how the domain shows it.
+struct ManagingTool {
+  std::string name;      ///< `OpenStack`
+  std::string evidence;  ///< `metadata of http://openstack.org/xmlns/libvirt/nova/1.1`
+};
+
+/// The program that manages this domain, or several in one name (`OpenStack and KubeVirt`): its
+/// metadata has the program's namespace, or the SMBIOS tables name the program. Empty names if
+/// there is none. Throws Error (ExitCode::badInput) if the text is not a domain.
+ManagingTool managingTool(std::string_view xml);
 
 }  // namespace vfpass::domain
