@@ -148,6 +148,9 @@ struct Mapping {
   VerifyPolicy verify;
 };
 
+/// The names of all its VFs and functions.
+std::set<std::string> entryNames(const Mapping& mapping);
+
 /// One PF of host.yaml.
 struct PfPolicy {
   PfSelector pf;

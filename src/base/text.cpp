@@ -119,6 +119,12 @@ std::string hexBytes(std::span<const std::uint8_t> bytes, std::string_view separ
   return text;
 }
 
+std::string hexadecimal(std::uint16_t number) {
+  const std::array<std::uint8_t, 2> bytes{static_cast<std::uint8_t>(number >> 8U),
+                                          static_cast<std::uint8_t>(number & 0xffU)};
+  return "0x" + hexBytes(bytes, "");
+}
+
 bool parseHexBytes(std::string_view text, char separator, std::span<std::uint8_t> bytes) {
   const std::size_t gap = separator == 0 ? 0 : 1;
   if (bytes.empty() || text.size() != bytes.size() * 2 + (bytes.size() - 1) * gap) {
@@ -164,6 +170,14 @@ std::string join(const std::vector<std::string>& parts, std::string_view separat
   return text;
 }
 
+std::string joinNumbers(const std::set<int>& numbers) {
+  std::vector<std::string> parts;
+  for (const int number : numbers) {
+    parts.push_back(std::to_string(number));
+  }
+  return join(parts, ", ");
+}
+
 std::string joinFirst(const std::vector<std::string>& parts, std::size_t most) {
   if (parts.size() <= most) {
     return join(parts, ", ");
@@ -171,6 +185,10 @@ std::string joinFirst(const std::vector<std::string>& parts, std::size_t most) {
   const auto end = parts.begin() + static_cast<std::ptrdiff_t>(most);
   return join({parts.begin(), end}, ", ") + ", and " + std::to_string(parts.size() - most) +
          " more";
+}
+
+std::string counted(std::size_t count, const std::string& thing) {
+  return std::to_string(count) + " " + thing + (count == 1 ? "" : "s");
 }
 
 std::string toLower(std::string_view text) {

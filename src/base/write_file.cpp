@@ -53,14 +53,6 @@ bool writeCompletely(int descriptor, const std::string& content) {
   return true;
 }
 
-// The file exists already with the whole content, and an error here would say that it does not.
-void syncNames(const std::filesystem::path& folder) {
-  const FileDescriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (opened) {
-    ::fsync(opened.get());
-  }
-}
-
 /// How a file gets its content.
 struct Writing {
   std::function<bool(int)> prepare;               ///< sets mode and owner; whether it could
@@ -153,6 +145,13 @@ void writeInto(const std::filesystem::path& stream, const struct stat& judged,
 }
 
 }  // namespace
+
+void syncNames(const std::filesystem::path& folder) {
+  const FileDescriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (opened) {
+    ::fsync(opened.get());
+  }
+}
 
 void createDurably(const std::filesystem::path& file, const std::string& content) {
   writeDraft(file, content, {makeReadable, [&](const std::string& draft) {

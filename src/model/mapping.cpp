@@ -49,6 +49,17 @@ std::string toString(const PfSelector& selector) {
   return "near " + selector.near.value_or("?");
 }
 
+std::set<std::string> entryNames(const Mapping& mapping) {
+  std::set<std::string> names;
+  for (const auto& vf : mapping.vfs) {
+    names.insert(vf.name);
+  }
+  for (const auto& function : mapping.functions) {
+    names.insert(function.name);
+  }
+  return names;
+}
+
 std::string_view toString(NvlinkMode mode) { return nameOf(nvlinkModeNames, mode); }
 
 std::optional<NvlinkMode> parseNvlinkMode(std::string_view name) {

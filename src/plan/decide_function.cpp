@@ -33,17 +33,6 @@ void addReported(const std::vector<GroupPeer>& peers, DeviceTerms& terms) {
   }
 }
 
-std::set<std::string> entryNames(const Mapping& mapping) {
-  std::set<std::string> names;
-  for (const auto& vf : mapping.vfs) {
-    names.insert(vf.name);
-  }
-  for (const auto& function : mapping.functions) {
-    names.insert(function.name);
-  }
-  return names;
-}
-
 // A PF and its VFs cannot be passed through at the same time.
 void objectToOwnVfs(const AttachInput& input, const MappedFunction& entry,
                     std::vector<Objection>& objections) {

@@ -12,17 +12,6 @@
 namespace vfpass::plan {
 namespace {
 
-std::set<std::string> namesOf(const Mapping& mapping) {
-  std::set<std::string> names;
-  for (const auto& vf : mapping.vfs) {
-    names.insert(vf.name);
-  }
-  for (const auto& function : mapping.functions) {
-    names.insert(function.name);
-  }
-  return names;
-}
-
 using OnPf = std::function<bool(const MappedVf& entry, const Lease& lease)>;
 
 // What `auto` leaves open, and what the PF's driver lacks, does not differ.
@@ -50,7 +39,7 @@ class RenameFinder {
         leases_(leases),
         domain_(domain),
         onPf_(onPf),
-        names_(namesOf(mapping)) {}
+        names_(entryNames(mapping)) {}
 
   std::map<std::string, std::string> find() {
     for (const auto& entry : mapping_.functions) {

@@ -86,10 +86,6 @@ void writeStepReason(std::ostream& out, const std::string& indent, const Step& s
   }
 }
 
-std::string counted(std::size_t count, const std::string& thing) {
-  return std::to_string(count) + " " + thing + (count == 1 ? "" : "s");
-}
-
 std::string rounded(double value, int decimals) {
   std::ostringstream text;
   text << std::fixed << std::setprecision(decimals) << value;

@@ -39,9 +39,6 @@ const Finding* firstBroken(const VerifyReport& report);
 void writeStepReason(std::ostream& out, const std::string& indent, const Step& step,
                      const Style& style, const std::string& because = "because ");
 
-/// `1 problem`, `2 problems`.
-std::string counted(std::size_t count, const std::string& thing);
-
 /// With this number of decimals.
 std::string rounded(double value, int decimals);
 

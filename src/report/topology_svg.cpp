@@ -51,10 +51,6 @@ std::string_view tenantColor(const std::vector<std::string>& tenants, const std:
   return colors[static_cast<std::size_t>(found - tenants.begin()) % colors.size()];
 }
 
-std::string countText(std::size_t count, const std::string& what) {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
-}
-
 class Picture {
  public:
   Picture(const TopologyWords& words, std::string title)
@@ -87,10 +83,10 @@ class Picture {
     for (const std::size_t pf : words_.pfs()) {
       vfs += words_.vfsOf(pf).size();
     }
-    std::string counts = countText(words_.gpus().size(), "GPU") + " · " +
-                         countText(words_.pfs().size(), "PF") + " · " + countText(vfs, "VF");
+    std::string counts = counted(words_.gpus().size(), "GPU") + " · " +
+                         counted(words_.pfs().size(), "PF") + " · " + counted(vfs, "VF");
     if (!tenants_.empty()) {
-      counts += " · " + countText(tenants_.size(), "VM") + " with leases";
+      counts += " · " + counted(tenants_.size(), "VM") + " with leases";
     }
     svg_.text({pictureMargin, 64}, "sub", counts);
     if (!words_.origin().empty()) {

@@ -7,14 +7,6 @@
 namespace vfpass::topology {
 namespace {
 
-std::string listOf(const std::set<int>& nodes) {
-  std::vector<std::string> texts;
-  for (const int node : nodes) {
-    texts.push_back(std::to_string(node));
-  }
-  return join(texts, ", ");
-}
-
 const GuestCell* cellOfMemory(const GuestMachine& guest, int node) {
   const auto found = std::ranges::find_if(guest.cells, [node](const GuestCell& cell) {
     return cell.hostNodes.contains(static_cast<unsigned>(node));
@@ -29,7 +21,7 @@ bool hasCell(const GuestMachine& guest, int id) {
 
 MirrorFault oneNodeGuest(const GuestMachine& guest, const std::set<int>& nodes) {
   return {"the devices of domain " + printable(guest.domain) + " sit on host NUMA nodes " +
-              listOf(nodes) + ", but the guest has " +
+              joinNumbers(nodes) + ", but the guest has " +
               (guest.cells.empty() ? "no NUMA cells" : "one NUMA cell for them"),
           "add one <cell> in <cpu><numa> for each of these nodes, with a <memnode> in "
           "<numatune> (`domain-settings: apply` in the mapping does this for a guest without "
@@ -82,7 +74,7 @@ CellChoice chooseCells(const GuestMachine& guest, const std::set<int>& hostNodes
   if (!used.empty()) {
     choice.faults.push_back({"domain " + printable(guest.domain) +
                                  " has <memnode> elements, but none for host NUMA node " +
-                                 listOf(open) + " of its devices",
+                                 joinNumbers(open) + " of its devices",
                              "add a <memnode> for it in <numatune>, or set `topology: flat`"});
     return choice;
   }

@@ -40,7 +40,7 @@ std::vector<std::size_t> largestKind(const Topology& topology,
   return largest;
 }
 
-std::string counted(std::size_t count, const std::string& one, const std::string& more) {
+std::string countOf(std::size_t count, const std::string& one, const std::string& more) {
   return std::to_string(count) + " " + (count == 1 ? one : more);
 }
 
@@ -114,12 +114,12 @@ std::vector<std::size_t> fabricOf(const NvlinkBoard& board) {
 }
 
 std::string describe(const NvlinkBoard& board) {
-  std::vector<std::string> parts{counted(board.gpus.size(), "GPU", "GPUs")};
+  std::vector<std::string> parts{countOf(board.gpus.size(), "GPU", "GPUs")};
   if (!board.switches.empty()) {
-    parts.push_back(counted(board.switches.size(), "NVSwitch", "NVSwitches"));
+    parts.push_back(countOf(board.switches.size(), "NVSwitch", "NVSwitches"));
   }
   if (!board.managers.empty()) {
-    parts.push_back(counted(board.managers.size(), "NVLink management function",
+    parts.push_back(countOf(board.managers.size(), "NVLink management function",
                             "NVLink management functions"));
   }
   return join(parts, " and ");

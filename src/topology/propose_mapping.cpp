@@ -74,10 +74,6 @@ std::vector<std::size_t> freeGpus(const Topology& topology, const std::vector<Le
   return free;
 }
 
-std::string counted(std::size_t count, const std::string& what) {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
-}
-
 void requireGpus(const Topology& topology, std::size_t wanted, std::size_t have) {
   if (wanted > 0 && gpus(topology).empty()) {
     throw Error("this host has no GPU", "propose VFs alone: `--gpus 0 --vfs NUMBER`");

@@ -8,14 +8,6 @@
 namespace vfpass::settings {
 namespace {
 
-std::string listOf(const std::set<int>& nodes) {
-  std::vector<std::string> texts;
-  for (const int node : nodes) {
-    texts.push_back(std::to_string(node));
-  }
-  return join(texts, ", ");
-}
-
 // Whole GiB for each cell where possible, so that 1 GiB pages fit; otherwise whole 2 MiB.
 std::uint64_t shareOf(std::uint64_t bytes, std::uint64_t count) {
   const std::uint64_t unit =
@@ -28,7 +20,7 @@ void placeNewCells(const Input& input, const std::set<int>& nodes, Placement& pl
   const unsigned count = static_cast<unsigned>(nodes.size());
   const std::uint64_t share = shareOf(input.domain.bytes, count);
   if (input.domain.vcpus < count || share == 0) {
-    placement.obstacle = "the devices sit on host nodes " + listOf(nodes) + ", but " +
+    placement.obstacle = "the devices sit on host nodes " + joinNumbers(nodes) + ", but " +
                          std::to_string(input.domain.vcpus) + " vCPUs with " +
                          amount(input.domain.bytes) + " cannot be divided among them";
     return;
@@ -79,7 +71,8 @@ void placeExistingCells(const Input& input, const std::set<int>& nodes, Placemen
       std::ranges::all_of(cells, [](const CellFacts& cell) { return cell.hostNodes.empty(); });
   if (!allBound && (!noneBound || (!byNumber && cells.size() != nodes.size()))) {
     placement.obstacle = "the guest's " + std::to_string(cells.size()) +
-                         " cells do not correspond to the devices' host nodes " + listOf(nodes);
+                         " cells do not correspond to the devices' host nodes " +
+                         joinNumbers(nodes);
     return;
   }
   auto node = nodes.begin();

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <vector>
 
 #include "judge_guest.hpp"
@@ -29,12 +28,6 @@ std::string lidText(const std::optional<unsigned>& number) {
   return number ? std::to_string(*number) : "unknown";
 }
 
-std::string keyText(std::uint16_t key) {
-  std::array<char, sizeof "0xffff"> text{};
-  std::snprintf(text.data(), text.size(), "0x%04x", static_cast<unsigned>(key));
-  return text.data();
-}
-
 bool has(const GuestPort& port, const char* state) {
   return port.state.find(state) != std::string::npos;
 }
@@ -44,7 +37,7 @@ std::string keysOf(const GuestPort& port) {
   std::vector<std::string> keys;
   for (const std::uint16_t key : port.partitions) {
     if (keys.size() < most) {
-      keys.push_back(keyText(key));
+      keys.push_back(hexadecimal(key));
     }
   }
   return join(keys, ", ") + (port.partitions.size() > most ? ", ..." : "");

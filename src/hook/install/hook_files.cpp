@@ -20,6 +20,7 @@
 #include "vfpass/base/file_descriptor.hpp"
 #include "vfpass/base/scope_guard.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/base/write_file.hpp"
 #include "vfpass/error.hpp"
 
 namespace vfpass::install {
@@ -287,14 +288,6 @@ void copyBytes(int from, int to, const fs::path& target) {
   }
 }
 
-// Without fsync(2) of the directory a power failure could lose the rename.
-void syncFolder(const fs::path& folder) {
-  const FileDescriptor directory(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (directory) {
-    ::fsync(directory.get());
-  }
-}
-
 }  // namespace
 
 void copyProgram(const fs::path& source, const fs::path& target) {
@@ -314,7 +307,7 @@ void copyProgram(const fs::path& source, const fs::path& target) {
     throwCopy(target, errno);
   }
   removeDraft.disarm();
-  syncFolder(target.parent_path());
+  syncNames(target.parent_path());
 }
 
 namespace {

@@ -345,7 +345,7 @@ std::size_t Endpoint::poll(ibv_cq& queue, std::span<ibv_wc> completions) const {
     if (completion.status != IBV_WC_SUCCESS) {
       throw Error("a transfer on " + port_.device +
                       " failed: " + library_->completionText(completion.status),
-                  pathRemedy(path_.attributes, partition_ ? partitionText(partition_->key) : ""));
+                  pathRemedy(path_.attributes, partition_ ? hexadecimal(partition_->key) : ""));
     }
   }
   return arrived.size();

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <cstring>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -96,7 +95,7 @@ std::string listOf(const PartitionTable& table) {
   std::vector<std::string> keys;
   for (const std::uint16_t key : table) {
     if ((key & numberMask) != 0 && keys.size() <= most) {
-      keys.push_back(keys.size() == most ? "..." : partitionText(key));
+      keys.push_back(keys.size() == most ? "..." : hexadecimal(key));
     }
   }
   return keys.empty() ? "none" : join(keys, ", ");
@@ -222,12 +221,6 @@ PartitionEntry choosePartition(const PartitionTable& own, const PartitionTable& 
                       "partitions.conf, then restart it");
   }
   return ours.at(std::get<1>(*best));
-}
-
-std::string partitionText(std::uint16_t key) {
-  std::array<char, sizeof "0xffff"> text{};
-  std::snprintf(text.data(), text.size(), "0x%04x", static_cast<unsigned>(key));
-  return text.data();
 }
 
 }  // namespace vfpass::probe

@@ -33,9 +33,6 @@ struct PartitionEntry {
 /// both indices, then with the lowest number. Throws Error that names the keys if there is none.
 PartitionEntry choosePartition(const PartitionTable& own, const PartitionTable& peer);
 
-/// `0x8001`.
-std::string partitionText(std::uint16_t key);
-
 /// Throws Error with the cause and its remedy unless data can be sent through this port. On
 /// InfiniBand the cause is the port's state, a missing subnet manager or LID 0. `label` names the
 /// port.

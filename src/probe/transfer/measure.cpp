@@ -7,6 +7,7 @@
 #include "transfer/side.hpp"
 #include "transfer/timing.hpp"
 #include "transfer/transfers.hpp"
+#include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 
 namespace vfpass::probe {
@@ -206,7 +207,7 @@ Json runMeasurement(Channel& channel, const Settings& settings, const Resources&
   report["owners"] = {{"initiator", toJson(side.work())},
                       {"target", readerOf(finished)["owner"].requireObject().json()}};
   if (const auto& partition = side.endpoint().partition()) {
-    report["partition"] = {{"index", partition->index}, {"p_key", partitionText(partition->key)}};
+    report["partition"] = {{"index", partition->index}, {"p_key", hexadecimal(partition->key)}};
   }
   if (rdmaCm) {
     report["rdma_cm"] = rdmaCm->report();

@@ -33,6 +33,15 @@ TEST(JoinFirst, CountsWhatItDoesNotName) {
   EXPECT_EQ(joinFirst({"a", "b", "c"}, 1), "a, and 2 more");
 }
 
+TEST(Text, OfNumbersIsTheSameEverywhere) {
+  EXPECT_EQ(joinNumbers({2, 0}), "0, 2");
+  EXPECT_EQ(joinNumbers({}), "");
+  EXPECT_EQ(hexadecimal(0x8001), "0x8001");
+  EXPECT_EQ(hexadecimal(0xf), "0x000f");
+  EXPECT_EQ(counted(0, "problem"), "0 problems");
+  EXPECT_EQ(counted(1, "problem"), "1 problem");
+}
+
 TEST(Printable, EscapesControlCharactersAndInvalidUtf8) {
   EXPECT_EQ(printable("vm-\xc3\xa9"), "vm-\xc3\xa9");
   EXPECT_EQ(printable("a\nb\x1b[2J"), "a\\x0ab\\x1b[2J");

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,12 +21,19 @@ std::string hexBytes(std::span<const std::uint8_t> bytes, std::string_view separ
 /// (0: none); false when the text has any other form.
 bool parseHexBytes(std::string_view text, char separator, std::span<std::uint8_t> bytes);
 
+/// Four lower-case hexadecimal digits: `0x8001`.
+std::string hexadecimal(std::uint16_t number);
+
 std::string_view trim(std::string_view text);
 std::vector<std::string> splitLines(std::string_view text);
 std::string join(const std::vector<std::string>& parts, std::string_view separator);
+/// `0, 2`
+std::string joinNumbers(const std::set<int>& numbers);
 /// The first `most` of them in one line, then how many there are besides: `a, b, and 12 more`. For
 /// messages that name PFs, VFs or VMs: a host may have hundreds.
 std::string joinFirst(const std::vector<std::string>& parts, std::size_t most = 5);
+/// `1 problem`, `2 problems`.
+std::string counted(std::size_t count, const std::string& thing);
 std::string toLower(std::string_view text);
 
 /// The candidate most similar to `word`; nullopt if all differ from it in more than a third of its

@@ -24,4 +24,9 @@ void replaceDurably(const std::filesystem::path& file, const std::string& conten
 /// not followed. A device or pipe, also /dev/stdout, is written to and stays.
 void writeOutputFile(const std::filesystem::path& file, const std::string& content);
 
+/// Writes the names in this directory to disk: without it a power failure could lose the rename of
+/// a file. No error: the file has its whole content already, and an error would say that it has
+/// not.
+void syncNames(const std::filesystem::path& folder);
+
 }  // namespace vfpass
