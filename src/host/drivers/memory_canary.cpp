@@ -125,7 +125,6 @@ constexpr bool readsAreHarmless = true;
 constexpr bool readsAreHarmless = false;
 #endif
 
-constexpr std::uint64_t page = 4096;
 constexpr std::uint64_t smallestMemory = 64ULL << 20U;  // smaller BARs hold registers and doorbells
 constexpr std::size_t patternLength = 1024;
 
