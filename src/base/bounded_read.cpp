@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "vfpass/base/file_descriptor.hpp"
-#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass {

@@ -12,7 +12,6 @@
 
 #include "vfpass/base/file_descriptor.hpp"
 #include "vfpass/base/scope_guard.hpp"
-#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 

@@ -4,7 +4,6 @@
 #include <iterator>
 #include <variant>
 
-#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/domain/read_domain_facts.hpp"

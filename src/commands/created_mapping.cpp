@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "vfpass/base/shell.hpp"
+#include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 #include "vfpass/report/command_reports.hpp"
 

@@ -11,7 +11,6 @@
 #include "survey_domains.hpp"
 #include "vfpass/apply/run.hpp"
 #include "vfpass/base/default_deadlines.hpp"
-#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/plan/check_device.hpp"

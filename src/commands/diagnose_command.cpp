@@ -10,7 +10,6 @@
 #include "status_reader.hpp"
 #include "subject.hpp"
 #include "survey_domains.hpp"
-#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/plan_attach.hpp"
 #include "vfpass/report/command_reports.hpp"

@@ -8,7 +8,6 @@
 #include "subject.hpp"
 #include "vfpass/agent/agent.hpp"
 #include "vfpass/base/default_deadlines.hpp"
-#include "vfpass/base/shell.hpp"
 #include "vfpass/base/stop_signals.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/doctor/doctor.hpp"

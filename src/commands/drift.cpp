@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/plan/owner_objections.hpp"

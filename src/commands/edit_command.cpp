@@ -14,7 +14,6 @@
 #include "vfpass/base/bounded_read.hpp"
 #include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/base/scope_guard.hpp"
-#include "vfpass/base/shell.hpp"
 #include "vfpass/base/stop_signals.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/base/write_file.hpp"

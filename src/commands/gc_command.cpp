@@ -9,7 +9,6 @@
 #include "survey_domains.hpp"
 #include "vfpass/apply/recover.hpp"
 #include "vfpass/apply/run.hpp"
-#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/plan/check_device.hpp"

@@ -6,7 +6,6 @@
 #include "subject.hpp"
 #include "vfpass/agent/device_use.hpp"
 #include "vfpass/base/default_deadlines.hpp"
-#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/read_domain_facts.hpp"
 #include "vfpass/error.hpp"

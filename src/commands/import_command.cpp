@@ -4,7 +4,6 @@
 #include "created_mapping.hpp"
 #include "host_topology.hpp"
 #include "import_input.hpp"
-#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/config/new_mapping.hpp"
 #include "vfpass/report/import_report.hpp"

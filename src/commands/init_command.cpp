@@ -4,7 +4,6 @@
 #include "created_mapping.hpp"
 #include "host_topology.hpp"
 #include "vfpass/base/default_deadlines.hpp"
-#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/config/new_mapping.hpp"
 #include "vfpass/report/command_reports.hpp"

@@ -3,7 +3,6 @@
 #include "saved_plan.hpp"
 #include "subject.hpp"
 #include "survey_domains.hpp"
-#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/domain/read_domain_facts.hpp"

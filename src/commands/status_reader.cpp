@@ -6,7 +6,6 @@
 #include "drift.hpp"
 #include "guest_devices.hpp"
 #include "subject.hpp"
-#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/read_domain_facts.hpp"
 #include "vfpass/plan/check_device.hpp"

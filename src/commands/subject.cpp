@@ -4,7 +4,6 @@
 #include <set>
 
 #include "host_topology.hpp"
-#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/domain/read_domain_facts.hpp"

@@ -5,7 +5,6 @@
 
 #include "drift.hpp"
 #include "verification_steps.hpp"
-#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/lease_device.hpp"
 #include "vfpass/report/verify_report.hpp"

@@ -19,7 +19,6 @@
 #include "guest_devices.hpp"
 #include "verification_steps.hpp"
 #include "vfpass/base/deadline.hpp"
-#include "vfpass/base/shell.hpp"
 #include "vfpass/base/stop_signals.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"

@@ -6,7 +6,6 @@
 #include "guest_devices.hpp"
 #include "host_observer.hpp"
 #include "verification_steps.hpp"
-#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/libvirt/libvirt_hypervisor.hpp"

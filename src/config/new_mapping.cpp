@@ -6,7 +6,6 @@
 #include <system_error>
 
 #include "readers.hpp"
-#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/base/write_file.hpp"
 

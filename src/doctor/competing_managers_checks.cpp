@@ -6,7 +6,6 @@
 
 #include "competing_managers.hpp"
 #include "known_settings.hpp"
-#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::doctor {

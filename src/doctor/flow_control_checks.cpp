@@ -3,7 +3,6 @@
 
 #include "check.hpp"
 #include "vfpass/base/default_deadlines.hpp"
-#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 #include "vfpass/host/flow_control.hpp"

@@ -4,7 +4,6 @@
 #include "check.hpp"
 #include "remedies.hpp"
 #include "vfpass/base/pci_files.hpp"
-#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/host/driver_modules.hpp"
 #include "vfpass/host/find_holders.hpp"

@@ -2,7 +2,6 @@
 #include <array>
 
 #include "check.hpp"
-#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::doctor {

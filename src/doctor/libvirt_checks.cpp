@@ -6,7 +6,6 @@
 
 #include "check.hpp"
 #include "remedies.hpp"
-#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::doctor {

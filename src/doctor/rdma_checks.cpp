@@ -8,7 +8,6 @@
 #include "remedies.hpp"
 #include "vfpass/arp_policy.hpp"
 #include "vfpass/base/default_deadlines.hpp"
-#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 #include "vfpass/host/link_settings.hpp"

@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::doctor {

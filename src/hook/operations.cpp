@@ -17,7 +17,6 @@
 #include "vfpass/apply/recover.hpp"
 #include "vfpass/apply/run.hpp"
 #include "vfpass/base/default_deadlines.hpp"
-#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/error.hpp"

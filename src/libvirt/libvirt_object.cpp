@@ -4,7 +4,6 @@
 #include <mutex>
 
 #include "libvirt_functions.hpp"
-#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::libvirt {

@@ -2,7 +2,6 @@
 #include <tuple>
 
 #include "attach_decisions.hpp"
-#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/owner_objections.hpp"
 #include "vfpass/plan/select_pf.hpp"

@@ -5,7 +5,6 @@
 #include <set>
 #include <vector>
 
-#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/objection.hpp"
 #include "vfpass/plan/plan_attach.hpp"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 
-#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/lease_device.hpp"
 #include "vfpass/topology/distance.hpp"

@@ -2,7 +2,6 @@
 #include <array>
 
 #include "import_decisions.hpp"
-#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/check_device.hpp"
 #include "vfpass/plan/owner_objections.hpp"

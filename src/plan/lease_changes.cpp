@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "device_steps.hpp"
-#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/check_device.hpp"
 #include "vfpass/plan/lease_device.hpp"

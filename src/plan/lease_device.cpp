@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/check_device.hpp"
 #include "vfpass/plan/select_pf.hpp"

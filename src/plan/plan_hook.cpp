@@ -7,7 +7,6 @@
 
 #include "device_steps.hpp"
 #include "plan_vf_creation.hpp"
-#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/check_device.hpp"
 #include "vfpass/plan/lease_device.hpp"

@@ -5,7 +5,6 @@
 #include <tuple>
 #include <vector>
 
-#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::plan {

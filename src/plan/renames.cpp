@@ -4,7 +4,6 @@
 #include <ranges>
 #include <set>
 
-#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/lease_device.hpp"
 #include "vfpass/plan/select_pf.hpp"

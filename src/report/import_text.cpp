@@ -4,7 +4,6 @@
 #include <sstream>
 
 #include "text_values.hpp"
-#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/report/import_report.hpp"
 

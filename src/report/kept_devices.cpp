@@ -3,7 +3,6 @@
 #include <map>
 
 #include "text_values.hpp"
-#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/report/result_report.hpp"
 

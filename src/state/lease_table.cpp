@@ -10,7 +10,6 @@
 #include <tuple>
 
 #include "state_folder.hpp"
-#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 #include "vfpass/state/database.hpp"

@@ -12,7 +12,6 @@
 #include "vfpass/base/bounded_read.hpp"
 #include "vfpass/base/file_descriptor.hpp"
 #include "vfpass/base/scope_guard.hpp"
-#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::state {

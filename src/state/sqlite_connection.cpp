@@ -10,7 +10,6 @@
 
 #include "state_folder.hpp"
 #include "vfpass/base/file_descriptor.hpp"
-#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/state/database.hpp"
 

@@ -9,7 +9,6 @@
 
 #include "vfpass/base/bounded_read.hpp"
 #include "vfpass/base/file_descriptor.hpp"
-#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 

@@ -4,7 +4,7 @@
 #include <climits>
 #include <cstdio>
 
-#include "vfpass/base/shell.hpp"
+#include "vfpass/base/text.hpp"
 
 namespace {
 

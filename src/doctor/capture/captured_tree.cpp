@@ -9,7 +9,6 @@
 #include <memory>
 #include <system_error>
 
-#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/doctor/doctor.hpp"
 #include "vfpass/error.hpp"

@@ -13,7 +13,6 @@
 #include "vfpass/base/call_within.hpp"
 #include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/base/json_reader.hpp"
-#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::agent {

@@ -16,7 +16,6 @@
 #include "vfpass/base/call_within.hpp"
 #include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/base/file_descriptor.hpp"
-#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 #include "vfpass/remote/peer_place.hpp"

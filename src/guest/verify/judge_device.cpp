@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "judge_pair.hpp"
-#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::verify {

@@ -8,7 +8,6 @@
 
 #include "judge_guest.hpp"
 #include "judge_pair.hpp"
-#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::verify {

@@ -12,7 +12,6 @@
 #include "helper/guarded_child.hpp"
 #include "vfpass/base/deadline.hpp"
 #include "vfpass/base/pci_files.hpp"
-#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/host/find_holders.hpp"
 #include "vfpass/host/pci_function.hpp"

@@ -8,7 +8,6 @@
 #include <optional>
 #include <set>
 
-#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/host/container_and_guest_names.hpp"
 #include "vfpass/host/find_holders.hpp"
