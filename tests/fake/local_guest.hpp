@@ -13,7 +13,7 @@
 
 namespace vfpass::fake {
 
-/// Shell version of the probe's side of an exchange (src/probe/channel/transports.cpp).
+/// Shell version of the probe's side of an exchange (src/probe/channel/channel.cpp).
 inline constexpr const char* exchangeParts = R"(
 while [ $# -gt 1 ]; do [ "$1" = --folder ] && folder=$2; shift; done
 cd "$folder" || exit 2
