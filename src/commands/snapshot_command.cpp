@@ -13,17 +13,17 @@
 namespace vfpass::commands {
 namespace {
 
-// Runs everything that can read a captured tree and records what it reads. Add every new reader of
+host::Root recordingRoot(Session& session, host::Recording& recording) {
+  host::Root root = session.root();
+  root.recordInto(recording);
+  return root;
+}
+
+// Every reader of commands runs once, so that its files are recorded. Add every new reader of
 // --sysroot to this function.
-capture::CapturedTree capture(Session& session) {
-  host::Recording recording(std::filesystem::canonical(session.options().sysroot).string());
-  const auto recordingRoot = [&] {
-    host::Root root = session.root();
-    root.recordInto(recording);
-    return root;
-  };
-  // Every reader of commands runs once, so that its files are recorded.
-  const Topology topology = inventory::readTopology(recordingRoot());
+Topology readDevices(Session& session, host::Recording& recording) {
+  const report::ProgressWait wait(session.progress(), "reading the devices");
+  const Topology topology = inventory::readTopology(recordingRoot(session, recording));
   std::vector<PciAddress> gpus;
   std::set<PciAddress> passable;
   for (const Device& function : topology.functions) {
@@ -34,16 +34,24 @@ capture::CapturedTree capture(Session& session) {
       passable.insert(function.address);
     }
   }
-  static_cast<void>(inventory::readInventory(recordingRoot(), gpus));
-  static_cast<void>(inventory::readCapacity(recordingRoot(), topology, passable));
-  static_cast<void>(host::readRdmaLinks(recordingRoot(), deadlines::snapshotRdma));
+  static_cast<void>(inventory::readInventory(recordingRoot(session, recording), gpus));
+  static_cast<void>(inventory::readCapacity(recordingRoot(session, recording), topology, passable));
+  static_cast<void>(
+      host::readRdmaLinks(recordingRoot(session, recording), deadlines::snapshotRdma));
+  return topology;
+}
+
+// Runs everything that can read a captured tree and records what it reads.
+capture::CapturedTree capture(Session& session) {
+  host::Recording recording(std::filesystem::canonical(session.options().sysroot).string());
+  const Topology topology = readDevices(session, recording);
   // doctor's checks, and the answers that no file holds.
   doctor::Inquiries inquiries = inquiriesOf(session);
   std::map<std::string, std::string> answers;
   inquiries.answers = &answers;
-  static_cast<void>(
-      doctor::examine(recordingRoot(), topology, doctor::requireEverything(topology), inquiries));
-  session.progress().clear();
+  static_cast<void>(doctor::examine(recordingRoot(session, recording), topology,
+                                    doctor::requireEverything(topology), inquiries));
+  session.progress().end();
   capture::CapturedTree tree = capture::keptOf(recording);
   for (const auto& [name, answer] : answers) {
     tree["vfpass/" + name] = {host::RecordedEntry::Kind::file, answer + "\n"};
@@ -73,13 +81,19 @@ report::SnapshotReport describeTree(const capture::CapturedTree& tree,
   return report;
 }
 
-ExitCode snapshot(Session& session, const std::filesystem::path& target) {
-  const capture::CapturedTree tree = capture(session);
+void write(Session& session, const capture::CapturedTree& tree,
+           const std::filesystem::path& target) {
+  const report::ProgressWait wait(session.progress(), "writing " + target.string());
   if (isTar(target)) {
     capture::writeTar(tree, target);
   } else {
     capture::writeFolder(tree, target);
   }
+}
+
+ExitCode snapshot(Session& session, const std::filesystem::path& target) {
+  const capture::CapturedTree tree = capture(session);
+  write(session, tree, target);
   for (const auto& [path, entry] : tree) {
     session.verbose(printable(path));
   }

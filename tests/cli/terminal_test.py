@@ -232,6 +232,17 @@ class Progress(Terminal):
     def test_appears_while_snapshot_waits_and_is_erased(self):
         self.check_waiting_for_libvirt("snapshot captured")
 
+    def test_appears_while_snapshot_reads_and_writes(self):
+        """One system call takes three seconds; the others go on."""
+        for call, line in (("getdents64", "reading the devices"), ("mkdirat", "writing captured")):
+            with self.subTest(line=line):
+                shutil.rmtree(self.folder / "captured", ignore_errors=True)
+                slow = f"strace -f -qq -o trace --inject={call}:delay_enter=3000000:when=1"
+                self.enter(f"{slow} {self.command('snapshot captured')}")
+                self.until_shows(rf"^{line}, [1-9] s$")
+                self.assertEqual(self.prompt(), 0)
+                self.assertNotIn(line, self.transcript())
+
     def test_appears_while_a_command_waits_for_libvirt_and_is_erased(self):
         """In a file there is no such line, although that command waits as long."""
         line = r"^waiting for libvirt, [1-9]\d* s$"
