@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 
-#include "boot_policy_readers.hpp"
 #include "competing_managers.hpp"
 #include "vfpass/base/text.hpp"
 

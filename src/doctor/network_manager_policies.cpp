@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <iterator>
 
-#include "boot_policy_readers.hpp"
 #include "competing_managers.hpp"
 #include "known_settings.hpp"
 #include "vfpass/base/text.hpp"

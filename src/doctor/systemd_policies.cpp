@@ -2,7 +2,7 @@
 #include <map>
 #include <set>
 
-#include "boot_policy_readers.hpp"
+#include "competing_managers.hpp"
 #include "known_settings.hpp"
 #include "vfpass/base/text.hpp"
 

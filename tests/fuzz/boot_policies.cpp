@@ -2,7 +2,7 @@
 // `== PATH` begins a file.
 // covers: src/doctor/boot_policies.cpp src/doctor/netplan_policies.cpp
 // src/doctor/network_manager_policies.cpp src/doctor/systemd_policies.cpp
-// src/doctor/script_policies.cpp src/doctor/boot_commands.cpp src/doctor/vf_count_writers.cpp
+// src/doctor/boot_commands.cpp src/doctor/vf_count_writers.cpp
 #include <algorithm>
 #include <array>
 #include <string>
