@@ -4,7 +4,7 @@
 #include <iterator>
 
 #include "subject.hpp"
-#include "vfpass/agent/device_use.hpp"
+#include "vfpass/agent/guest_scripts.hpp"
 #include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/read_domain_facts.hpp"

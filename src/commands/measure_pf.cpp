@@ -18,7 +18,7 @@
 #include "vfpass/report/baseline_report.hpp"
 #include "vfpass/state/baselines.hpp"
 #include "vfpass/state/locks.hpp"
-#include "vfpass/verify/measure_baseline.hpp"
+#include "vfpass/verify/host_baseline.hpp"
 
 namespace vfpass::commands {
 namespace {

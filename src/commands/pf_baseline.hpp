@@ -14,7 +14,7 @@
 #include "vfpass/hypervisor.hpp"
 #include "vfpass/lease.hpp"
 #include "vfpass/topology.hpp"
-#include "vfpass/verify/judge_baseline.hpp"
+#include "vfpass/verify/host_baseline.hpp"
 
 namespace vfpass::commands {
 

@@ -10,7 +10,6 @@
 #include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/libvirt/libvirt_hypervisor.hpp"
 #include "vfpass/remote/remote_host.hpp"
-#include "vfpass/remote/remote_libvirt.hpp"
 #include "vfpass/verify/verify_pair.hpp"
 
 namespace vfpass::commands {

@@ -1,6 +1,6 @@
 # vfpass guest-setup of a guest with two VFs: set up through its agent, checked from inside, changed with its mapping,
 # and restored byte for byte.
-# covers: src/guest/setup src/guest/setup/network_files.* src/guest/setup/nccl_conf.* src/commands/guest_setup_command.cpp
+# covers: src/guest/setup src/guest/setup/guest_files.* src/commands/guest_setup_command.cpp
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

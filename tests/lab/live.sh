@@ -1,7 +1,7 @@
 # Running domains: plug and unplug with libvirt's events, after asking the guest's agent; a changed mapping, gc, and
 # a host that is restored at the end.
 # covers: src/libvirt src/plan/lease_changes.* src/domain/place_devices.cpp src/commands/attach_command.cpp src/commands/detach_command.cpp
-# covers: src/commands/gc_command.cpp src/guest/agent/device_use.cpp src/plan/unused_leases.cpp
+# covers: src/commands/gc_command.cpp src/guest/agent/guest_scripts.cpp src/plan/unused_leases.cpp
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

@@ -1,7 +1,7 @@
 # real_guest.sh RELEASE MANAGER: vfpass guest-setup in a guest with Debian's user space and a real network manager:
 # setup with a name for the interface, reboot, a second VF, --undo, and another reboot. After each step the kernel and the
 # manager have to agree.
-# covers: src/guest/setup src/guest/setup/network_files.cpp src/guest/setup/interface_names.cpp lab/image
+# covers: src/guest/setup src/guest/setup/guest_files.cpp src/guest/setup/interface_names.cpp lab/image
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "network_files.hpp"
+#include "guest_files.hpp"
 #include "vfpass/setup/setup_record.hpp"
 
 namespace vfpass::setup {

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <thread>
 
-#include "setup_paths.hpp"
+#include "guest_files.hpp"
 #include "setup_steps.hpp"
 #include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/base/text.hpp"

@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "guest_files.hpp"
 #include "interface_names.hpp"
-#include "nccl_conf.hpp"
-#include "network_files.hpp"
-#include "setup_paths.hpp"
 #include "vfpass/arp_policy.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "setup_paths.hpp"
+#include "guest_files.hpp"
 #include "vfpass/agent/reply.hpp"
 #include "vfpass/base/json_reader.hpp"
 #include "vfpass/error.hpp"

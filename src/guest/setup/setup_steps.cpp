@@ -5,8 +5,7 @@
 #include <optional>
 #include <thread>
 
-#include "network_files.hpp"
-#include "setup_paths.hpp"
+#include "guest_files.hpp"
 #include "setup_scripts.hpp"
 #include "vfpass/agent/guest_scripts.hpp"
 #include "vfpass/base/default_deadlines.hpp"

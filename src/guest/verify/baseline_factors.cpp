@@ -1,4 +1,4 @@
-#include "vfpass/verify/judge_baseline.hpp"
+#include "vfpass/verify/host_baseline.hpp"
 
 #include <algorithm>
 #include <array>

@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "fake/fake_hypervisor.hpp"
-#include "vfpass/agent/device_use.hpp"
 #include "vfpass/agent/guest_scripts.hpp"
 #include "vfpass/base/call_within.hpp"
 #include "vfpass/base/default_deadlines.hpp"

@@ -1,4 +1,4 @@
-#include "vfpass/remote/remote_libvirt.hpp"
+#include "vfpass/remote/remote_host.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

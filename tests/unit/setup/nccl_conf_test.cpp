@@ -1,4 +1,4 @@
-#include "nccl_conf.hpp"
+#include "guest_files.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "vfpass/verify/measure_baseline.hpp"
+#include "vfpass/verify/host_baseline.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

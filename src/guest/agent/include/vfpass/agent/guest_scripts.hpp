@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "vfpass/agent/agent.hpp"
+#include "vfpass/lease.hpp"
 
 namespace vfpass::agent {
 
@@ -77,5 +78,16 @@ inline std::string withTrust(const char* script) { return std::string(trustFunct
 
 /// SHA-256 as 64 lower-case hexadecimal digits, as `sha256sum` prints it.
 std::string sha256(std::string_view content);
+
+/// What in the guest uses a device.
+struct DeviceUse {
+  std::vector<std::string> users;          ///< one phrase each, escaped for terminals
+  std::vector<std::string> notObservable;  ///< checks that could not be made, and why
+};
+
+/// Queries the guest: addresses and master of the interface with the lease's MAC or port GUID, and
+/// processes that have its RDMA device open. A failing guest ends up in `notObservable`; it never
+/// makes this function throw.
+DeviceUse findUsers(Agent& agent, const Lease& lease);
 
 }  // namespace vfpass::agent
