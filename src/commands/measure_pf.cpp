@@ -15,7 +15,7 @@
 #include "vfpass/base/text.hpp"
 #include "vfpass/host/program_output.hpp"
 #include "vfpass/inventory/read_inventory.hpp"
-#include "vfpass/report/baseline_report.hpp"
+#include "vfpass/report/verify_report.hpp"
 #include "vfpass/state/baselines.hpp"
 #include "vfpass/state/locks.hpp"
 #include "vfpass/verify/host_baseline.hpp"

@@ -12,7 +12,7 @@
 #include "vfpass/error.hpp"
 #include "vfpass/host/root.hpp"
 #include "vfpass/inventory/read_inventory.hpp"
-#include "vfpass/report/baseline_report.hpp"
+#include "vfpass/report/verify_report.hpp"
 #include "vfpass/state/baselines.hpp"
 #include "vfpass/topology/pcie_link.hpp"
 

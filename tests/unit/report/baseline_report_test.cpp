@@ -1,4 +1,4 @@
-#include "vfpass/report/baseline_report.hpp"
+#include "vfpass/report/verify_report.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "vfpass/baseline.hpp"
 #include "vfpass/finding.hpp"
 #include "vfpass/report/table.hpp"
 
@@ -52,5 +53,13 @@ PastVerification readPastVerification(const std::string& json);
 /// Checks that found no problem are folded. `origin`: host and versions, in words; may be empty.
 void writeVerifyHtml(std::ostream& out, const VerifyReport& report, const std::string& svg,
                      const std::vector<PastVerification>& history, const std::string& origin = "");
+
+/// `vfpass verify --baseline`: the figures of a PF on the host itself. JSON:
+/// docs/json/baseline.schema.json, which is also what is kept.
+void writeBaseline(std::ostream& out, const Baseline& baseline, const Style& style);
+
+/// A kept baseline (JSON of writeBaseline). Figures that cannot be read are missing; nullopt if it
+/// is invalid as a whole.
+std::optional<Baseline> readBaseline(const std::string& json);
 
 }  // namespace vfpass::report
