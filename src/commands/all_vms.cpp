@@ -7,7 +7,7 @@
 #include <set>
 #include <sstream>
 
-#include "recorded_run.hpp"
+#include "commands.hpp"
 #include "vfpass/base/stop_signals.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/report/result_report.hpp"

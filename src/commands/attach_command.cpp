@@ -5,7 +5,7 @@
 #include "commands.hpp"
 #include "drift.hpp"
 #include "guest_devices.hpp"
-#include "host_requirements.hpp"
+#include "host_facts.hpp"
 #include "interrupted_work.hpp"
 #include "saved_plan.hpp"
 #include "subject.hpp"

@@ -2,6 +2,8 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <iosfwd>
+#include <optional>
 #include <string>
 
 #include "command_session.hpp"
@@ -92,5 +94,19 @@ void addScope(CLI::App& command, ScopeOptions& scope);
 
 /// Adds `--dry-run`, `--output FILE` and `--plan FILE`.
 void addSavedPlanOptions(CLI::App& command, bool& dryRun, std::string& output, std::string& plan);
+
+/// Message and remedy of the error that ends a command.
+void printError(std::ostream& err, const Error& error);
+
+/// The end of a command.
+struct EndedRun {
+  ExitCode code = ExitCode::done;
+  std::optional<Error> error;  ///< that has ended it; it has been printed
+};
+
+/// Runs the command. An Error ends its operation, has its entry in the journal, and is printed;
+/// with --json it also becomes the document of a command that has not printed one. Other exceptions
+/// end the operation, too, and pass through.
+EndedRun runAndRecord(Session& session, const Runner& runner);
 
 }  // namespace vfpass::commands

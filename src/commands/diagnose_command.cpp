@@ -6,7 +6,7 @@
 
 #include "attach_input.hpp"
 #include "commands.hpp"
-#include "host_requirements.hpp"
+#include "host_facts.hpp"
 #include "status_reader.hpp"
 #include "subject.hpp"
 #include "survey_domains.hpp"

@@ -3,8 +3,7 @@
 
 #include "commands.hpp"
 #include "guest_devices.hpp"
-#include "host_requirements.hpp"
-#include "host_topology.hpp"
+#include "host_facts.hpp"
 #include "subject.hpp"
 #include "vfpass/agent/agent.hpp"
 #include "vfpass/base/default_deadlines.hpp"

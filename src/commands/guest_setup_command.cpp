@@ -8,7 +8,7 @@
 #include "command_session.hpp"
 #include "commands.hpp"
 #include "guest_devices.hpp"
-#include "host_topology.hpp"
+#include "host_facts.hpp"
 #include "subject.hpp"
 #include "verification_steps.hpp"
 #include "vfpass/base/bounded_read.hpp"

@@ -1,14 +1,257 @@
+#include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <iostream>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "commands.hpp"
 #include "usage_error.hpp"
+#include "vfpass/base/text.hpp"
 
 namespace vfpass::commands {
+namespace {
+
+struct Examples {
+  std::string_view command;  ///< with the command above it: `host apply`
+  std::string_view lines;    ///< without the program's name: `vfpass ` begins each line
+};
+
+// In the order of the help text. tests/cli/cases/help-examples checks each line.
+constexpr std::array examples{
+    Examples{"init",
+             "init train0 --gpus 2 --vfs 2                  # propose two pairs of GPU and VF\n"
+             "init train0 --gpus 1 --write                  # save it as vms/train0.yaml\n"
+             "init train0 --gpus 1 --json                   # with the reasons, for a program\n"},
+    Examples{"edit", "edit train0\n"},
+    Examples{"import",
+             "import train0                                 # a mapping for what it has already\n"
+             "import train0 --write                         # save it\n"
+             "import --host                                 # host.yaml for what the host has\n"},
+    Examples{
+        "check",
+        "check                                         # all mappings\n"
+        "check train0                                  # only this VM's\n"
+        "check ./train0.yaml                           # a file, without looking at the host\n"},
+    Examples{"plan",
+             "plan train0\n"
+             "plan train0 --output train0.plan              # for a later attach\n"},
+    Examples{"attach",
+             "attach train0\n"
+             "attach train0 --config                        # for the next start only\n"
+             "attach train0 --plan train0.plan              # if the plan is still the same\n"
+             "attach --all                                  # every VM that has a mapping\n"},
+    Examples{"detach",
+             "detach train0\n"
+             "detach train0 --timeout 300                   # a guest that is slow to release\n"
+             "detach train0 --keep                          # the VM keeps its devices\n"
+             "detach --all --dry-run                        # show the changes for every VM\n"},
+    Examples{"status",
+             "status\n"
+             "status train0 --json\n"},
+    Examples{"history",
+             "history train0\n"
+             "history train0 --since yesterday --json\n"
+             "history --limit 20                            # of all VMs and the host\n"},
+    Examples{"verify",
+             "verify train0\n"
+             "verify train0 --minimum-bandwidth 90%         # fail below 90 % of the limit\n"
+             "verify train0 --peer train1 --all-pairs       # between two VMs of this host\n"
+             "verify train0 --peer host2:train0             # with a VM of another host\n"
+             "verify train0 --html report.html\n"
+             "verify --all                                  # every running VM that has leases\n"},
+    Examples{"guest-setup",
+             "guest-setup train0 --dry-run                  # show the changes\n"
+             "guest-setup train0\n"
+             "guest-setup train0 --undo\n"},
+    Examples{"recover", "recover\n"},
+    Examples{"gc",
+             "gc --dry-run                                  # show the changes\n"
+             "gc\n"},
+    Examples{"quarantine",
+             "quarantine list\n"
+             "quarantine release 0000:3b:00.2               # once the cause is found\n"},
+    Examples{"quarantine list", "quarantine list\n"},
+    Examples{"quarantine records", "quarantine records 0000:3b:00.2\n"},
+    Examples{"quarantine release", "quarantine release 0000:3b:00.2\n"},
+    Examples{"host",
+             "host show\n"
+             "host apply --dry-run\n"},
+    Examples{"host show", "host show --json\n"},
+    Examples{"host apply",
+             "host apply --dry-run                          # show the changes\n"
+             "host apply\n"
+             "host apply --dry-run --output host.plan       # save the plan\n"
+             "host apply --plan host.plan                   # execute it, if it is still the same\n"
+             "host apply --only soft-roce\n"},
+    Examples{"host guids",
+             "host guids\n"
+             "host guids --format opensm --p-key 0x8001 --vm train0 >train0.conf\n"
+             "host guids --format csv >guids.csv\n"},
+    Examples{"pf", "pf list\n"},
+    Examples{"pf list", "pf list --json\n"},
+    Examples{"vf", "vf list\n"},
+    Examples{"vf list", "vf list --pf ens1f0np0\n"},
+    Examples{"topo",
+             "topo\n"
+             "topo --format tree\n"
+             "topo --format svg >host.svg                   # a picture\n"
+             "topo --vm train0 --format nccl >topology.xml  # for NCCL_TOPO_FILE in the guest\n"},
+    Examples{"doctor",
+             "doctor\n"
+             "doctor --vm train0                            # only what this VM needs\n"
+             "doctor --all                                  # every check and what it found\n"},
+    Examples{"diagnose",
+             "diagnose train0\n"
+             "diagnose train0 --json\n"},
+    Examples{"explain",
+             "explain                                       # all checks of doctor and verify\n"
+             "explain pf-link\n"},
+    Examples{"metrics",
+             "metrics\n"
+             "metrics --output /var/lib/prometheus/node-exporter/vfpass.prom\n"},
+    Examples{
+        "snapshot",
+        "snapshot ./host\n"
+        "topo --sysroot ./host                         # on any machine, from that snapshot\n"
+        "snapshot host.tar                             # one file: extract it for --sysroot\n"},
+    Examples{"hook",
+             "hook install\n"
+             "hook remove\n"},
+    Examples{"hook install",
+             "hook install --dry-run                        # show the changes\n"
+             "hook install\n"},
+    Examples{"hook remove",
+             "hook remove --dry-run                         # do leases prevent it?\n"
+             "hook remove\n"},
+    Examples{"observe",
+             "observe                                       # vfpass calls it over ssh\n"},
+    Examples{"help",
+             "help attach\n"
+             "help host apply\n"},
+    Examples{"version", "version\n"}};
+
+/// The examples in a command's help, one on each line; empty for the program itself.
+std::string examplesOf(const CLI::App& command) {
+  const auto* found = std::ranges::find_if(examples, [&](const Examples& each) {
+    return commandPath(command) == "vfpass " + std::string(each.command);
+  });
+  std::string text;
+  if (command.get_parent() == nullptr || found == examples.end()) {
+    return text;
+  }
+  std::string_view rest = found->lines;
+  while (!rest.empty()) {
+    const auto end = rest.find('\n') + 1;
+    text += "  vfpass " + std::string(rest.substr(0, end));
+    rest.remove_prefix(end);
+  }
+  return text;
+}
+
+// What the help does not show: of the program that of its commands, of a command the options of
+// all.
+std::string elsewhere(const CLI::App& app) {
+  return app.get_parent() == nullptr
+             ? "More help: `vfpass help COMMAND`, and manual pages such as `man vfpass-attach`\n\n"
+             : "Global options: `vfpass --help` lists those of every command, such as --json\n\n";
+}
+
+bool isFlag(const CLI::Option& option) { return option.get_items_expected_max() == 0; }
+
+bool takesMany(const CLI::Option& option) {
+  return option.get_expected_max() == CLI::detail::expected_max_vector_size;
+}
+
+// Such as ` DIRECTORY=/etc/vfpass` or ` COMMAND ...`.
+std::string valueText(const CLI::Option& option) {
+  std::string text =
+      option.get_type_name().empty() ? "" : " " + readableType(option.get_type_name());
+  if (!option.get_default_str().empty()) {
+    text += "=" + option.get_default_str();
+  }
+  return text + (takesMany(option) ? " ..." : "") + (option.get_required() ? " REQUIRED" : "");
+}
+
+// Such as `; needs --dry-run` and `; not with --plan, --output`.
+std::string conditionOf(const char* words, const std::set<CLI::Option*>& options) {
+  std::vector<std::string> names;
+  std::ranges::transform(options, std::back_inserter(names),
+                         [](const CLI::Option* option) { return option->get_name(); });
+  std::ranges::sort(names);  // the set is in the order of addresses
+  return names.empty() ? "" : std::string("; ") + words + " " + join(names, ", ");
+}
+
+}  // namespace
+
+std::string HelpFormat::make_option_opts(const CLI::Option* option) const {
+  if (option->get_positional()) {
+    return option->get_required() ? " REQUIRED" : "";
+  }
+  if (!option->get_option_text().empty()) {
+    return " " + option->get_option_text();
+  }
+  return isFlag(*option) ? "" : valueText(*option);
+}
+
+std::string HelpFormat::make_option_desc(const CLI::Option* option) const {
+  constexpr std::size_t width = 80;
+  std::string text = CLI::Formatter::make_option_desc(option);
+  for (const std::string& condition : {conditionOf("needs", option->get_needs()),
+                                       conditionOf("not with", option->get_excludes())}) {
+    if (condition.empty()) {
+      continue;
+    }
+    const std::size_t line = text.size() - (text.rfind('\n') + 1);
+    const bool fits = line + condition.size() <= width;
+    text += fits ? condition : ";\n" + condition.substr(2);
+  }
+  return text;
+}
+
+std::string HelpFormat::make_option_name(const CLI::Option* option, bool isPositional) const {
+  if (isPositional) {
+    return option->get_type_name();
+  }
+  // CLI11 writes the value that a flag has by default as `--watch{2}`.
+  std::string name = CLI::Formatter::make_option_name(option, false);
+  name.resize(std::min(name.find('{'), name.size()));
+  const auto& longNames = option->get_lnames();
+  for (std::size_t index = 1; index < longNames.size(); ++index) {
+    const std::string earlier = ",--" + longNames[index];
+    if (const auto begin = name.find(earlier); begin != std::string::npos) {
+      name.erase(begin, earlier.size());
+    }
+  }
+  return name;
+}
+
+std::string HelpFormat::make_option_usage(const CLI::Option* option) const {
+  const std::string name = option->get_type_name() + (takesMany(*option) ? "..." : "");
+  return option->get_required() ? name : "[" + name + "]";
+}
+
+std::string HelpFormat::make_help(const CLI::App* app, std::string name,
+                                  CLI::AppFormatMode mode) const {
+  std::string text = CLI::Formatter::make_help(app, std::move(name), mode);
+  for (auto gap = text.find("\n\n\n"); gap != std::string::npos; gap = text.find("\n\n\n")) {
+    text.erase(gap, 1);
+  }
+  return text;
+}
+
+std::string HelpFormat::make_footer(const CLI::App* app) const {
+  const std::string lines = examplesOf(*app);
+  return (lines.empty() ? "" : "Examples:\n" + lines + "\n") + elsewhere(*app) +
+         CLI::Formatter::make_footer(app);
+}
+
 namespace {
 
 const CLI::App& describedCommand(const CLI::App& app, const std::vector<std::string>& words) {

@@ -2,7 +2,7 @@
 
 #include "commands.hpp"
 #include "created_mapping.hpp"
-#include "host_topology.hpp"
+#include "host_facts.hpp"
 #include "import_input.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/config/new_mapping.hpp"

@@ -2,7 +2,7 @@
 
 #include "commands.hpp"
 #include "created_mapping.hpp"
-#include "host_topology.hpp"
+#include "host_facts.hpp"
 #include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/config/new_mapping.hpp"

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "commands.hpp"
-#include "recorded_run.hpp"
 #include "usage_error.hpp"
 #include "vfpass/base/stop_signals.hpp"
 #include "vfpass/base/text.hpp"

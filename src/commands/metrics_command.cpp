@@ -5,7 +5,7 @@
 
 #include "command_session.hpp"
 #include "commands.hpp"
-#include "host_requirements.hpp"
+#include "host_facts.hpp"
 #include "status_reader.hpp"
 #include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/base/write_file.hpp"

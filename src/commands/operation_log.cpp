@@ -1,15 +1,17 @@
 #include "operation_log.hpp"
 
 #include <pwd.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <limits>
+#include <ostream>
 #include <utility>
 
+#include "commands.hpp"
 #include "vfpass/base/bounded_read.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/report/result_report.hpp"
 
 namespace vfpass::commands {
 namespace {
@@ -129,6 +131,34 @@ bool OperationLog::send(const events::Subject& subject, const events::Ending& en
   events::Subject known = subject;
   known.invoker = invokingUser();
   return events::sendEntry(events::eventEntry(known, ending, identifier), socket_.c_str());
+}
+
+void printError(std::ostream& err, const Error& error) {
+  // Messages contain names from XML, sysfs and libvirt.
+  err << "vfpass: " << printableLines(error.what()) << '\n';
+  if (!error.remedy().empty()) {
+    err << "        " << printableLines(error.remedy()) << '\n';
+  }
+}
+
+EndedRun runAndRecord(Session& session, const Runner& runner) {
+  try {
+    return {runner(session), std::nullopt};
+  } catch (const Error& error) {
+    session.progress().clear();
+    session.endPager();
+    const bool printed = session.operations().failed(error);
+    if (!printed) {
+      printError(session.err(), error);
+    }
+    if (session.options().json && !session.outputBegun()) {
+      report::writeError(session.out(), error);
+    }
+    return {error.code(), error};
+  } catch (const std::exception& error) {
+    session.operations().end({events::Result::failed, error.what()});
+    throw;
+  }
 }
 
 }  // namespace vfpass::commands

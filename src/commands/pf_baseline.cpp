@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "host_facts.hpp"
 #include "host_observer.hpp"
-#include "host_requirements.hpp"
 #include "subject.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/doctor/doctor.hpp"

@@ -1,5 +1,5 @@
 #include "commands.hpp"
-#include "host_topology.hpp"
+#include "host_facts.hpp"
 #include "vfpass/inventory/read_inventory.hpp"
 #include "vfpass/report/command_reports.hpp"
 

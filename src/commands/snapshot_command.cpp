@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "commands.hpp"
-#include "host_requirements.hpp"
+#include "host_facts.hpp"
 #include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/capture/captured_tree.hpp"

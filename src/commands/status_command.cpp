@@ -3,7 +3,7 @@
 #include <set>
 
 #include "commands.hpp"
-#include "host_requirements.hpp"
+#include "host_facts.hpp"
 #include "status_reader.hpp"
 #include "subject.hpp"
 #include "vfpass/base/text.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "host_topology.hpp"
+#include "host_facts.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/domain/read_domain_facts.hpp"

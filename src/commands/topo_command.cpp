@@ -3,7 +3,7 @@
 
 #include "commands.hpp"
 #include "guest_devices.hpp"
-#include "host_topology.hpp"
+#include "host_facts.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/base/write_file.hpp"
 #include "vfpass/report/table.hpp"

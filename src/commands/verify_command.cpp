@@ -10,7 +10,7 @@
 #include "all_vms.hpp"
 #include "commands.hpp"
 #include "guest_devices.hpp"
-#include "host_topology.hpp"
+#include "host_facts.hpp"
 #include "pf_baseline.hpp"
 #include "verification.hpp"
 #include "vfpass/base/default_deadlines.hpp"

@@ -20,7 +20,7 @@ from pathlib import Path
 VFPASS, UNIT_DOCTOR = (str(Path(sys.argv.pop(1)).resolve()) for _ in range(2))
 CHECKOUT = Path(__file__).resolve().parent.parent.parent
 
-# Where code continues the text, `x` stands for it: to `enable --now` src/commands/host_requirements.cpp adds only units of vfpass.
+# Where code continues the text, `x` stands for it: to `enable --now` src/commands/host_facts.cpp adds only units of vfpass.
 # Commands that change nothing, that change the kernel's state, or by which a program changes its own files.
 ALLOWED = {
     "apt": r"(install|purge) [a-z0-9. -]+",

@@ -1,4 +1,4 @@
-#include "host_requirements.hpp"
+#include "host_facts.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

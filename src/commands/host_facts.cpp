@@ -1,11 +1,122 @@
-#include "host_requirements.hpp"
+#include "host_facts.hpp"
 
-#include "host_topology.hpp"
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <iomanip>
+#include <set>
+#include <sstream>
+
 #include "subject.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
+#include "vfpass/inventory/model_names.hpp"
+#include "vfpass/inventory/read_inventory.hpp"
 
 namespace vfpass::commands {
+
+report::TopologyReport topologyReport(Session& session, bool withModels) {
+  report::TopologyReport report;
+  report.topology = inventory::readTopology(session.root());
+  if (withModels) {
+    nameModels(session, report.topology);
+  }
+  report.leases = leasesOfTree(session);
+  return report;
+}
+
+namespace {
+
+std::string firstLine(const std::optional<std::string>& text) {
+  return text ? text->substr(0, text->find('\n')) : "";
+}
+
+// The drivers of the NICs with the version of those that have one (OFED's), and their firmware.
+std::vector<std::string> nicVersions(const host::Root& root, const Topology& topology) {
+  std::set<std::string> drivers;
+  std::set<std::string> firmware;
+  for (const Device& function : topology.functions) {
+    if (function.rdma.empty() || function.driver.empty()) {
+      continue;
+    }
+    const auto version = firstLine(root.readText("sys/module/" + function.driver + "/version"));
+    drivers.insert(function.driver + (version.empty() ? "" : " " + version));
+    firmware.insert(function.rdma.front().firmware);
+  }
+  firmware.erase("");
+  std::vector<std::string> parts(drivers.begin(), drivers.end());
+  if (!firmware.empty()) {
+    parts.push_back("firmware " + join({firmware.begin(), firmware.end()}, " and "));
+  }
+  return parts;
+}
+
+std::string placeOf(const host::Root& root) {
+  const std::string name = firstLine(root.readText("proc/sys/kernel/hostname"));
+  return name.empty() ? "a captured tree" : "host " + name;
+}
+
+}  // namespace
+
+std::string today() {
+  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  std::tm parts{};
+  ::localtime_r(&now, &parts);
+  std::ostringstream text;
+  text << std::put_time(&parts, "%Y-%m-%d");
+  return text.str();
+}
+
+std::string placeAndDay(const Session& session) {
+  const host::Root root = session.root();
+  return printable(placeOf(root) + (root.isLive() ? ", " + today() : ""));
+}
+
+std::string originOf(Session& session, const Topology& topology) {
+  const host::Root root = session.root();
+  std::vector<std::string> parts{placeOf(root), "vfpass " VFPASS_VERSION};
+  const std::string release = firstLine(root.readText("proc/sys/kernel/osrelease"));
+  if (!release.empty()) {
+    parts.push_back("Linux " + release);
+  }
+  for (auto& part : nicVersions(root, topology)) {
+    parts.push_back(std::move(part));
+  }
+  return printable(join(parts, ", "));
+}
+
+std::vector<Lease> leasesOfTree(Session& session) {
+  // This host's leases do not apply to a captured tree; only an explicit --state-dir does.
+  const bool named = session.options().stateDirectory != GlobalOptions{}.stateDirectory;
+  return session.options().sysroot == "/" || named ? session.readLeases() : std::vector<Lease>{};
+}
+
+void warnOfProblems(Session& session, const Topology& topology) {
+  constexpr std::size_t shown = 8;
+  const auto& problems = topology.problems;
+  for (std::size_t i = 0; i < std::min(shown, problems.size()); ++i) {
+    session.warn(printable(problems[i].object) + ": " + printable(problems[i].what));
+  }
+  if (problems.size() > shown) {
+    session.warn(std::to_string(problems.size() - shown) + " more problems in the PCI tree");
+  }
+}
+
+namespace {
+
+template <typename Devices>
+void nameDevices(Session& session, Devices& devices) {
+  try {
+    inventory::nameModels(devices);
+  } catch (const Error& error) {
+    session.warn(std::string("no model names: ") + error.what() + "; " + error.remedy());
+  }
+}
+
+}  // namespace
+
+void nameModels(Session& session, Inventory& inventory) { nameDevices(session, inventory); }
+void nameModels(Session& session, Topology& topology) { nameDevices(session, topology); }
 
 bool hasConfiguration(const Session& session) {
   return session.options().sysroot == "/" ||
