@@ -1,6 +1,6 @@
 # `domain-settings:` with a real libvirt and a real guest: a host with two NUMA nodes, and a guest without cells. apply
 # adds cells, memory and vCPUs on the VFs' nodes, the guest's kernel has them, and detach removes everything.
-# covers: src/domain/settings src/domain/*edit* src/domain/xml_source.* src/commands/attach_input.* src/plan/plan_settings.* src/commands/attach_input.cpp src/commands/diagnose_command.cpp
+# covers: src/domain/settings src/domain/*edit* src/domain/xml_source.* src/commands/attach_input.* src/plan/lease_changes.* src/commands/attach_input.cpp src/commands/diagnose_command.cpp
 # shellcheck shell=bash disable=SC2154
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

@@ -1,6 +1,6 @@
 # Where the kernel's mlx5 does not do what its interfaces suggest: attributes of VFs that do not exist yet, InfiniBand without its
 # drivers, a firmware that has failed, switchdev mode, a card that another processor manages. No guest runs.
-# covers: src/host/sriov src/plan/switchdev.* src/plan/choose_vf.* src/plan/choose_vectors.* src/model/port_fault.cpp src/doctor/sriov_checks.cpp
+# covers: src/host/sriov src/plan/plan_vf_creation.* src/plan/choose_vf.* src/plan/choose_vectors.* src/model/port_fault.cpp src/doctor/sriov_checks.cpp
 # shellcheck shell=bash disable=SC2154
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh
