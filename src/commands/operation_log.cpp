@@ -1,6 +1,7 @@
 #include "operation_log.hpp"
 
 #include <pwd.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdlib>

@@ -1,4 +1,5 @@
 #include <arpa/inet.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdint>

@@ -1,4 +1,5 @@
 #include <fnmatch.h>
+
 #include <algorithm>
 #include <iterator>
 #include <limits>

@@ -14,9 +14,22 @@
 // not linked to libvirt, so the linker refuses a call of a function that the table lacks.
 namespace vfpass::libvirt {
 
-/// Both throw Error if the library cannot be loaded. It then stays loaded.
-const SharedLibrary& clientLibrary();
-const SharedLibrary& qemuLibrary();
+inline constexpr const char* libraryRemedy =
+    "install libvirt's client library (Debian: libvirt0, Fedora: libvirt-libs)";
+
+/// Both throw Error if the library cannot be loaded. It then stays loaded: libvirt links both with
+/// `-z nodelete`, because threads of theirs may run until the process ends. Binding is lazy, as for
+/// linked libraries: libvirt's own libraries have thousands of symbols that nothing calls.
+inline const SharedLibrary& clientLibrary() {
+  static const SharedLibrary library({"libvirt.so.0"}, libraryRemedy, SharedLibrary::Binding::lazy);
+  return library;
+}
+
+inline const SharedLibrary& qemuLibrary() {
+  static const SharedLibrary library({"libvirt-qemu.so.0"}, libraryRemedy,
+                                     SharedLibrary::Binding::lazy);
+  return library;
+}
 
 template <typename Signature>
 class LibvirtFunction;

@@ -153,7 +153,7 @@ void chooseAddresses(const AttachInput& input, const MappedVf& entry, const Leas
 void chooseVectors(const AttachInput& input, std::vector<Lease>& leases,
                    std::vector<std::string>& notes, std::vector<Objection>& objections);
 
-// plan_settings.cpp
+// lease_changes.cpp
 
 /// When attach changes the persistent configuration, assigns the edits of the settings that it
 /// applies to the domain's leases. Lists the settings that the domain still lacks.
@@ -162,8 +162,6 @@ void assignSettings(const AttachInput& input, AttachDecision& decision);
 /// Names of the settings whose elements `wanted` adds, changes or removes.
 std::vector<std::string> changedSettings(const AttachInput& input,
                                          const std::vector<Lease>& wanted);
-
-// lease_changes.cpp
 
 /// Changes that attach makes to the domain's leases.
 struct LeaseChanges {

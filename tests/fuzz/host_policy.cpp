@@ -1,5 +1,5 @@
 // /etc/vfpass/host.yaml
-// covers: src/config/host_reader.cpp src/config/mapping_reader.cpp
+// covers: src/config/host_reader.cpp
 #include "fuzz/target.hpp"
 #include "readers.hpp"
 

@@ -1,8 +1,6 @@
 // A mapping of /etc/vfpass/vms, or what `vfpass check FILE` gets.
 // covers: src/config/mapping_reader.cpp src/config/vf_reader.cpp src/config/mapping_rules.cpp
-// src/config/mapping_reader.cpp src/config/yaml_tree.cpp
 // src/config/yaml_reader.cpp src/config/yaml_tree.cpp src/config/schema_validation.cpp
-// src/config/mapping_rules.cpp
 #include "fuzz/target.hpp"
 #include "readers.hpp"
 #include "vfpass/base/text.hpp"

@@ -1,6 +1,7 @@
 #include "vfpass/agent/guest_scripts.hpp"
 
 #include <nettle/sha2.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdint>

@@ -2,6 +2,7 @@
 
 #include <nettle/sha2.h>
 #include <yaml-cpp/yaml.h>
+
 #include <algorithm>
 #include <array>
 #include <sstream>
