@@ -250,7 +250,7 @@ std::string IncompleteLine::given(const std::string& option, const std::string& 
 
 // Nobody waits longer for a completion. SIGALRM then ends the program, after what it has printed;
 // only a file system that hangs takes so long.
-constexpr std::chrono::seconds longest{3};
+constexpr std::chrono::seconds longestCompletion{3};
 
 commands::GlobalOptions optionsOf(const IncompleteLine& line, commands::GlobalOptions options) {
   options.configDirectory = line.given("--config-dir", options.configDirectory);
@@ -328,7 +328,7 @@ const char* filesFor(const std::string& type) {
 }
 
 ExitCode complete(Session& caller, const CLI::App& root, const std::vector<std::string>& words) {
-  ::alarm(static_cast<unsigned>(longest.count()));
+  ::alarm(static_cast<unsigned>(longestCompletion.count()));
   const IncompleteLine line(root, words);
   const std::string type = line.valueType();
   std::ostream& out = caller.out();

@@ -17,7 +17,7 @@
 #include "vfpass/base/stop_signals.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/base/write_file.hpp"
-#include "vfpass/config/new_mapping.hpp"
+#include "vfpass/config/configuration.hpp"
 #include "vfpass/report/command_reports.hpp"
 
 namespace vfpass::commands {

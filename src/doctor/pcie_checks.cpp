@@ -221,7 +221,6 @@ bool canHaveAts(const View& view, const Device& pf) {
 namespace {
 
 using topology::Link;
-using topology::LinkState;
 using topology::linkText;
 
 constexpr const char* expectedLink = "the speed and width that both ends of the link can do";
@@ -271,21 +270,21 @@ void judgeLink(const View& view, const Link& link, bool used, Results& results) 
   const std::string subject = subjectOf(view, link.function);
   const std::string now = linkText(link.now);
   switch (link.state) {
-    case LinkState::full:
+    case topology::LinkState::full:
       return results.passed(subject, expectedLink, fullText(view, link));
-    case LinkState::degraded:
+    case topology::LinkState::degraded:
       return results.failedIfUsed(used, subject, expectedLink,
                                   now + " of " + linkText(link.possible), remedyFor(view, link));
-    case LinkState::idle:
+    case topology::LinkState::idle:
       return results.notObservable(
           subject, expectedLink,
           now + " of " + linkText(link.possible) + "; the speed is not judged while it is idle",
           "look again while a job runs on the GPU");
-    case LinkState::synthetic:
+    case topology::LinkState::synthetic:
       return results.notObservable(
           subject, expectedLink,
           "a virtual port, whose " + linkText(link.possible) + " tells nothing about the link", "");
-    case LinkState::unknown:
+    case topology::LinkState::unknown:
       break;
   }
   results.notObservable(subject, expectedLink, "it reports no speed or no width",
@@ -319,8 +318,9 @@ void checkLinks(const View& view, Results& results) {
     }
   }
   // A switch whose uplink reports nothing is not worth a finding.
-  std::erase_if(uplinks,
-                [](const UsedLink& each) { return each.link.state == LinkState::unknown; });
+  std::erase_if(uplinks, [](const UsedLink& each) {
+    return each.link.state == topology::LinkState::unknown;
+  });
   links.insert(links.end(), uplinks.begin(), uplinks.end());
   for (const UsedLink& each : links) {
     judgeLink(view, each.link, each.used, results);

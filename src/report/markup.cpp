@@ -77,7 +77,7 @@ td::before{content:attr(data-heading);color:var(--soft);font-weight:400}
 </style>
 )";
 
-constexpr unsigned format =
+constexpr unsigned pageFormat =
     pugi::format_raw | pugi::format_no_declaration | pugi::format_no_empty_element_tags;
 
 }  // namespace
@@ -108,9 +108,9 @@ void HtmlPage::write(std::ostream& out) const {
   pugi::xml_document title;
   appendElement(title, "title", title_);
   out << head;
-  title.save(out, "", format);
+  title.save(out, "", pageFormat);
   out << '\n' << pageStyle << "</head>\n";
-  document_.save(out, "", format);
+  document_.save(out, "", pageFormat);
   out << "\n</html>\n";
 }
 

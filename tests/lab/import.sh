@@ -1,7 +1,7 @@
 # A hand-made VM moves in and out while it runs: `vfpass import` writes its mapping, attach takes its hostdev over in place, verify passes,
 # and detach --keep leaves it again. The guest does not notice.
 # covers: src/plan/adopt_element.cpp src/domain/adopted_elements.* src/report/kept_devices.cpp src/commands/detach_command.cpp
-# covers: src/commands/import* src/plan/import* src/report/import_report.cpp src/config/new_mapping.cpp
+# covers: src/commands/import* src/plan/import* src/report/import_report.cpp src/config/configuration.cpp
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

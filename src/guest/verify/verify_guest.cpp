@@ -12,7 +12,7 @@
 
 #include "after_run.hpp"
 #include "choose_gpus.hpp"
-#include "concurrent_vfs.hpp"
+#include "concurrent_runs.hpp"
 #include "data_path.hpp"
 #include "first_checks.hpp"
 #include "guest_tools.hpp"

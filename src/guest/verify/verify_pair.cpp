@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "all_pairs.hpp"
+#include "concurrent_runs.hpp"
 #include "data_path.hpp"
 #include "judge_bandwidth.hpp"
 #include "judge_gpu.hpp"

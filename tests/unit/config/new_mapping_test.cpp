@@ -1,4 +1,4 @@
-#include "vfpass/config/new_mapping.hpp"
+#include "vfpass/config/configuration.hpp"
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>

@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "all_pairs.hpp"
+#include "concurrent_runs.hpp"
 #include "vfpass/error.hpp"
 
 namespace vfpass::verify {

@@ -1,4 +1,4 @@
-#include "concurrent_vfs.hpp"
+#include "concurrent_runs.hpp"
 
 #include <gtest/gtest.h>
 
