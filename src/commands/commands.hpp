@@ -106,8 +106,10 @@ struct EndedRun {
 
 /// Runs the command. An Error ends its operation, has its entry in the journal, and is printed;
 /// with --json it also becomes the document of a command that has not printed one. Other exceptions
-/// end the operation, too, and pass through.
+/// end the operation, too, and pass through. In operation_log.cpp.
 EndedRun runAndRecord(Session& session, const Runner& runner);
+
+// init_command.cpp
 
 /// Throws (bad input) if --write would save what a captured tree has among the files of this host:
 /// the addresses are another host's.

@@ -20,8 +20,8 @@
 
 namespace vfpass::report {
 
-// The reports of single commands; NAME_report.cpp writes that of NAME. Those of `diagnose` are in
-// doctor_report.cpp, those of `host guids` in host_report.cpp.
+// The reports of single commands; NAME_report.cpp writes that of NAME. Those of `diagnose`,
+// `history` and `host guids` are with those of `doctor`, of results and of `host`.
 
 /// `vfpass pf list`: one row per PF, then one line for each PF whose port has a fault
 /// (faultOfPort()), and for each of `others`, the NICs without SR-IOV, and for each function that
