@@ -16,7 +16,7 @@
 #include "vfpass/inventory/read_inventory.hpp"
 #include "vfpass/plan/import_mapping.hpp"
 #include "vfpass/plan/plan_attach.hpp"
-#include "vfpass/report/import_report.hpp"
+#include "vfpass/report/command_reports.hpp"
 
 namespace vfpass::commands {
 namespace {

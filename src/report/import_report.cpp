@@ -1,4 +1,4 @@
-#include "vfpass/report/import_report.hpp"
+#include "vfpass/report/command_reports.hpp"
 
 #include <algorithm>
 #include <array>

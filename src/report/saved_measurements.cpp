@@ -83,21 +83,27 @@ void readFinding(const JsonReader& object, std::vector<Finding>& findings) {
   findings.push_back(std::move(finding));
 }
 
-void readFigure(const JsonReader& object, std::vector<Figure>& figures) {
-  const auto speed = object["gigabits_per_second"].figureOrNone();
-  const auto median = object["median_microseconds"].figureOrNone();
-  if ((!speed && !median) || object["operation"].textOr("").empty()) {
-    return;
-  }
+// What the figures of verifications and of baselines have in common.
+Figure figureOf(const JsonReader& object) {
   Figure figure;
-  figure.subject = object["entry"].textOr("");
-  figure.source = object["source"].textOr("");
   figure.operation = object["operation"].textOr("");
   figure.memory = object["memory"].textOr("");
   figure.gpu = object["gpu"].textOr("");
   figure.messageBytes = object["message_bytes"].numberOr(0);
   figure.relaxedOrdering = object["relaxed_ordering"].flagOr(false);
-  figure.gigabitsPerSecond = speed.value_or(0);
+  figure.gigabitsPerSecond = object["gigabits_per_second"].figureOrNone().value_or(0);
+  return figure;
+}
+
+void readFigure(const JsonReader& object, std::vector<Figure>& figures) {
+  Figure figure = figureOf(object);
+  const auto speed = object["gigabits_per_second"].figureOrNone();
+  const auto median = object["median_microseconds"].figureOrNone();
+  if ((!speed && !median) || figure.operation.empty()) {
+    return;
+  }
+  figure.subject = object["entry"].textOr("");
+  figure.source = object["source"].textOr("");
   figure.limit = object["limit_gigabits_per_second"].figureOrNone();
   figure.besideHost = object["beside_host_gigabits_per_second"].figureOrNone();
   figure.medianMicroseconds = median;
@@ -245,14 +251,8 @@ void writeBaselineText(std::ostream& out, const Baseline& baseline, const Style&
 }
 
 std::optional<Figure> readBaselineFigure(const JsonReader& object) {
-  Figure figure;
-  figure.operation = object["operation"].textOr("");
-  figure.memory = object["memory"].textOr("");
-  figure.gpu = object["gpu"].textOr("");
-  figure.messageBytes = object["message_bytes"].numberOr(0);
+  Figure figure = figureOf(object);
   figure.checkedBytes = object["checked_bytes"].numberOr(0);
-  figure.relaxedOrdering = object["relaxed_ordering"].flagOr(false);
-  figure.gigabitsPerSecond = object["gigabits_per_second"].figureOrNone().value_or(0);
   const bool valid =
       !figure.operation.empty() && !figure.memory.empty() && figure.gigabitsPerSecond > 0;
   return valid ? std::optional(figure) : std::nullopt;

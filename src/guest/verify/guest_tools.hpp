@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "judge_device.hpp"
-#include "judge_gpu.hpp"
+#include "judge_guest.hpp"
 #include "vfpass/agent/agent.hpp"
 #include "vfpass/finding.hpp"
 

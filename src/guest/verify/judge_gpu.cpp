@@ -1,9 +1,8 @@
-#include "judge_gpu.hpp"
+#include "judge_guest.hpp"
 
 #include <algorithm>
 
 #include "judge_device.hpp"
-#include "judge_guest.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::verify {

@@ -1,6 +1,5 @@
 #include "pair_party.hpp"
 
-#include "judge_gpu.hpp"
 #include "judge_guest.hpp"
 #include "judge_pair.hpp"
 

@@ -18,7 +18,6 @@
 #include "guest_tools.hpp"
 #include "guest_view.hpp"
 #include "judge_bandwidth.hpp"
-#include "judge_gpu.hpp"
 #include "judge_guest.hpp"
 #include "transfer_options.hpp"
 

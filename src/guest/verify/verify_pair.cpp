@@ -8,7 +8,7 @@
 #include "concurrent_runs.hpp"
 #include "data_path.hpp"
 #include "judge_bandwidth.hpp"
-#include "judge_gpu.hpp"
+#include "judge_guest.hpp"
 #include "judge_pair.hpp"
 #include "pair_party.hpp"
 #include "transfer_options.hpp"

@@ -5,7 +5,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "judge_gpu.hpp"
 #include "unit/values.hpp"
 
 namespace vfpass::verify {

@@ -5,8 +5,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "judge_gpu.hpp"
-
 namespace vfpass::verify {
 namespace {
 

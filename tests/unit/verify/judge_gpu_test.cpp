@@ -7,7 +7,7 @@
 
 #include "judge_bandwidth.hpp"
 #include "judge_device.hpp"
-#include "judge_gpu.hpp"
+#include "judge_guest.hpp"
 #include "judge_transfer.hpp"
 
 namespace vfpass::verify {
