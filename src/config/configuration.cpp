@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <iterator>

@@ -65,7 +65,7 @@ std::vector<KernelLine> linesOf(const View& view, const std::string& log) {
 }
 
 // The device, its VFs, and the ports above it, which report errors of its links.
-std::set<PciAddress> placesOf(const View& view, std::size_t number) {
+std::set<PciAddress> addressesOf(const View& view, std::size_t number) {
   const auto& functions = view.topology().functions;
   std::set<PciAddress> places{functions[number].address};
   for (const Device& each : functions) {
@@ -80,7 +80,7 @@ std::set<PciAddress> placesOf(const View& view, std::size_t number) {
 }
 
 // A device is the subject by its address or one of its names: `mlx5_0`, `switch 0000:01:00.0`.
-std::set<PciAddress> placesOf(const View& view, const std::string& subject) {
+std::set<PciAddress> addressesOf(const View& view, const std::string& subject) {
   const std::string words = " " + subject + " ";
   const auto isNamed = [&](const std::string& name) {
     return !name.empty() && words.find(" " + name + " ") != std::string::npos;
@@ -90,7 +90,7 @@ std::set<PciAddress> placesOf(const View& view, const std::string& subject) {
   for (std::size_t i = 0; i < functions.size(); ++i) {
     if (isNamed(toString(functions[i].address)) || isNamed(functions[i].netdev()) ||
         isNamed(functions[i].rdmaDevice())) {
-      places.merge(placesOf(view, i));
+      places.merge(addressesOf(view, i));
     }
   }
   return places;
@@ -115,7 +115,8 @@ std::string explanationOf(const View& view, const std::vector<KernelLine>& lines
   });
   const auto ofHost = std::ranges::find_if(
       own.rbegin(), own.rend(), [](const KernelLine& line) { return isOfHost(line.topic); });
-  return ofHost != own.rend() ? ofHost->text : lastLineAbout(own, placesOf(view, finding.subject));
+  return ofHost != own.rend() ? ofHost->text
+                              : lastLineAbout(own, addressesOf(view, finding.subject));
 }
 
 struct Count {
@@ -128,7 +129,7 @@ std::map<std::size_t, Count> countSerious(const View& view, const std::vector<Ke
   std::map<std::size_t, Count> counts;
   for (const auto& devices : {view.pfs(), view.gpus()}) {
     for (const std::size_t device : devices) {
-      const auto places = view.uses(device) ? placesOf(view, device) : std::set<PciAddress>{};
+      const auto places = view.uses(device) ? addressesOf(view, device) : std::set<PciAddress>{};
       for (const KernelLine& line : lines) {
         const bool isAbout = std::ranges::any_of(
             line.devices, [&](const PciAddress& each) { return places.contains(each); });

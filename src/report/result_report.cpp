@@ -211,7 +211,7 @@ std::string actorText(const PastOperation& past) {
   return !past.user.empty() ? past.user : !past.unit.empty() ? past.unit : "root";
 }
 
-Tint tintOf(const PastOperation& past) {
+Tint resultTint(const PastOperation& past) {
   return past.result == "done"         ? Tint::good
          : past.result == "unverified" ? Tint::warning
                                        : Tint::bad;
@@ -221,7 +221,7 @@ Json addressesJson(const std::vector<PciAddress>& addresses) {
   return listJson(addresses, [](const auto& address) { return toString(address); });
 }
 
-Json operationJson(const PastOperation& past) {
+Json pastOperationJson(const PastOperation& past) {
   return {{"time", timeText(past, "%Y-%m-%dT%H:%M:%SZ")},
           {"operation", past.operation},
           {"result", past.result},
@@ -244,7 +244,7 @@ void writeHistory(std::ostream& out, const std::vector<PastOperation>& operation
                   const Style& style) {
   if (style.json) {
     Json document = newDocument();
-    document["operations"] = listJson(operations, operationJson);
+    document["operations"] = listJson(operations, pastOperationJson);
     writeDocument(out, document);
     return;
   }
@@ -258,7 +258,7 @@ void writeHistory(std::ostream& out, const std::vector<PastOperation>& operation
     table.add({{timeText(past, "%Y-%m-%d %H:%M:%S UTC")},
                {textOrNothing(past.vm)},
                {past.operation},
-               {past.result, tintOf(past)},
+               {past.result, resultTint(past)},
                {actorText(past)},
                {printableLine(past.message)}});
   }
