@@ -241,14 +241,14 @@ std::span<const Check> moduleChecks() { return moduleTable; }
 
 namespace {
 
-constexpr std::array unitFolders{"etc/systemd/system", "run/systemd/system",
-                                 "usr/lib/systemd/system", "lib/systemd/system"};
+constexpr std::array unitDirectories{"etc/systemd/system", "run/systemd/system",
+                                     "usr/lib/systemd/system", "lib/systemd/system"};
 constexpr const char* dropIn = "etc/systemd/system/openibd.service.d/vfpass.conf";
 constexpr std::size_t namedUsers = 8;
 
 bool hasOpenibd(const View& view) {
   return view.root().exists("etc/init.d/openibd") ||
-         std::ranges::any_of(unitFolders, [&](const std::string& folder) {
+         std::ranges::any_of(unitDirectories, [&](const std::string& folder) {
            return view.root().exists(folder + "/openibd.service");
          });
 }
@@ -268,7 +268,7 @@ bool refusesStop(const View& view) {
   const auto refuses = [&](const std::string& path) {
     return std::ranges::any_of(view.settings(path), isYes);
   };
-  return std::ranges::any_of(unitFolders, [&](const std::string& folder) {
+  return std::ranges::any_of(unitDirectories, [&](const std::string& folder) {
     const std::string drops = folder + "/openibd.service.d";
     return refuses(folder + "/openibd.service") ||
            std::ranges::any_of(view.root().list(drops), [&](const std::string& name) {
