@@ -78,10 +78,11 @@ std::string firstSentence(std::string text) {
   return text.substr(0, text.find(". "));
 }
 
-// `FORMAT` of `FORMAT:{matrix,tree}`, which CLI11 makes of a type and its check.
+// `FORMAT` of `FORMAT:{matrix,tree}`, which CLI11 makes of a type and its check. The colon of
+// `[HOST:]VM` is not that one.
 std::string nameOfType(const CLI::Option& option) {
   const std::string type = option.get_type_name();
-  return type.substr(0, type.find(':'));
+  return type.substr(0, type.find(':', type.starts_with('[') ? type.find(']') : 0));
 }
 
 // The values of `FORMAT:{matrix,tree}`; empty if any are allowed.

@@ -12,7 +12,6 @@
 #include "readers.hpp"
 #include "vfpass/base/bounded_read.hpp"
 #include "vfpass/base/file_descriptor.hpp"
-#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/base/write_file.hpp"
 

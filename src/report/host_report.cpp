@@ -1,6 +1,4 @@
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <ostream>
 #include <string_view>
 
@@ -189,9 +187,7 @@ std::string nodeGuidOf(const Lease& lease) {
 }
 
 std::string partitionText(const GuidList& list) {
-  std::array<char, 8> text{};
-  std::snprintf(text.data(), text.size(), "0x%04x", list.partition.value_or(0));
-  return list.partition ? text.data() : "";
+  return list.partition ? hexadecimal(*list.partition) : "";
 }
 
 std::string shortName(const std::string& name) {

@@ -8,7 +8,6 @@
 
 #include "json.hpp"
 #include "text_values.hpp"
-#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 
 namespace vfpass::report {

@@ -19,7 +19,6 @@
 #include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/base/file_descriptor.hpp"
 #include "vfpass/base/json_reader.hpp"
-#include "vfpass/base/shell.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 #include "vfpass/remote/peer_place.hpp"
