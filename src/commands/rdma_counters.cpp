@@ -2,14 +2,17 @@
 
 #include <algorithm>
 
+#include "vfpass/host/device_statistics.hpp"
+
 namespace vfpass::commands {
 namespace {
 
 // Of the probe's figures only: other tools check no bytes. The probe moves more than it checks.
-std::uint64_t claimedIn(const std::vector<Figure>& figures, const std::string& entry) {
+template <typename IsOwn>
+std::uint64_t claimedIn(const std::vector<Figure>& figures, const IsOwn& isOwn) {
   std::uint64_t claimed = 0;
   for (const Figure& each : figures) {
-    const std::uint64_t bytes = each.subject == entry ? each.checkedBytes : 0;
+    const std::uint64_t bytes = isOwn(each.subject) ? each.checkedBytes : 0;
     claimed = bytes > UINT64_MAX - claimed ? UINT64_MAX : claimed + bytes;
   }
   return claimed;
@@ -28,23 +31,36 @@ std::string representorOf(const Inventory& inventory, const Lease& vf) {
 
 }  // namespace
 
-Finding judgeRdmaBytes(const std::string& entry, const std::vector<Figure>& figures,
-                       const std::optional<host::RdmaBytes>& before,
-                       const std::optional<host::RdmaBytes>& after) {
-  const std::uint64_t claimed = claimedIn(figures, entry);
+RdmaClaim claimInLoopback(const std::string& entry, const std::vector<Figure>& figures) {
+  return {entry, claimedIn(figures, [&](const std::string& each) { return each == entry; })};
+}
+
+// `rail0 - train1:rail1`
+RdmaClaim claimOfPairs(const std::string& prefix, const std::string& entry,
+                       const std::vector<Figure>& figures) {
+  const auto isOwn = [&](const std::string& subject) {
+    return prefix.empty() ? subject.starts_with(entry + " - ")
+                          : subject.ends_with(" - " + prefix + entry);
+  };
+  return {prefix + entry, claimedIn(figures, isOwn), true};
+}
+
+Finding judgeRdmaBytes(const RdmaClaim& claim, const std::optional<VfTraffic>& before,
+                       const std::optional<VfTraffic>& after) {
   Finding finding{"rdma-counters",
-                  entry,
+                  claim.subject,
                   Outcome::waived,
-                  "the VF moves at least " + std::to_string(claimed) + " bytes by RDMA",
+                  "the VF moves at least " + std::to_string(claim.bytes) + " bytes by RDMA",
                   "the driver counts RDMA and Ethernet packets of a VF together: `counters` has "
                   "bytes of any kind",
                   ""};
   if (before && after) {
-    const std::uint64_t moved =
-        std::max(increase(before->received, after->received), increase(before->sent, after->sent));
-    finding.outcome = moved >= claimed ? Outcome::passed : Outcome::warning;
+    const auto received = increase(before->receivedBytes, after->receivedBytes);
+    const auto sent = increase(before->sentBytes, after->sentBytes);
+    const auto moved = claim.eitherDirection ? received + sent : std::max(received, sent);
+    finding.outcome = moved >= claim.bytes ? Outcome::passed : Outcome::warning;
     finding.seen = std::to_string(moved) + " bytes";
-    finding.remedy = moved >= claimed
+    finding.remedy = moved >= claim.bytes
                          ? ""
                          : "unless the guest uses SoftRoCE, which sends Ethernet packets, do not "
                            "trust its figures: the data did not go by RDMA";
@@ -52,36 +68,45 @@ Finding judgeRdmaBytes(const std::string& entry, const std::vector<Figure>& figu
   return seenByHost(finding);
 }
 
-RdmaCounters::RdmaCounters(Session& session, std::vector<Lease> vfs)
-    : session_(session), vfs_(std::move(vfs)), before_(read()) {}
-
-void RdmaCounters::judge(VerifyReport& report) const {
-  const auto after = read();
+// Without counters where the host cannot be read: never at the cost of the report.
+RdmaCounters::RdmaCounters(Session& session, std::vector<Lease> vfs) : vfs_(std::move(vfs)) {
+  Inventory inventory;
+  try {
+    inventory = session.inventory();
+  } catch (const Error& error) {
+    session.warn(error.what());
+  }
   for (const Lease& vf : vfs_) {
-    const bool moved = std::ranges::any_of(report.figures, [&](const Figure& each) {
-      return each.subject == vf.entry && each.checkedBytes != 0;
-    });
-    if (moved) {
-      report.findings.push_back(
-          judgeRdmaBytes(vf.entry, report.figures, before_.at(vf.entry), after.at(vf.entry)));
-    }
+    representors_[vf.entry] = representorOf(inventory, vf);
+    before_[vf.entry] = of(vf);
   }
 }
 
-// Without counters where the host cannot be read: never at the cost of the report.
-std::map<std::string, std::optional<host::RdmaBytes>> RdmaCounters::read() const {
-  std::map<std::string, std::optional<host::RdmaBytes>> counters;
-  Inventory inventory;
-  try {
-    inventory = session_.inventory();
-  } catch (const Error& error) {
-    session_.warn(error.what());
+std::optional<VfTraffic> RdmaCounters::of(const Lease& vf) const {
+  const auto found = representors_.find(vf.entry);
+  if (found == representors_.end() || found->second.empty()) {
+    return std::nullopt;
   }
+  const auto bytes = host::readRdmaBytes(found->second);
+  return bytes ? std::optional(VfTraffic{bytes->received, bytes->sent, 0, 0}) : std::nullopt;
+}
+
+void RdmaCounters::judge(VerifyReport& report) const {
   for (const Lease& vf : vfs_) {
-    const std::string representor = representorOf(inventory, vf);
-    counters[vf.entry] = representor.empty() ? std::nullopt : host::readRdmaBytes(representor);
+    judgeClaim(vf, claimInLoopback(vf.entry, report.figures), report);
   }
-  return counters;
+}
+
+void RdmaCounters::judgePairs(const std::string& prefix, VerifyReport& report) const {
+  for (const Lease& vf : vfs_) {
+    judgeClaim(vf, claimOfPairs(prefix, vf.entry, report.figures), report);
+  }
+}
+
+void RdmaCounters::judgeClaim(const Lease& vf, const RdmaClaim& claim, VerifyReport& report) const {
+  if (claim.bytes != 0) {
+    report.findings.push_back(judgeRdmaBytes(claim, before_.at(vf.entry), of(vf)));
+  }
 }
 
 }  // namespace vfpass::commands

@@ -79,8 +79,9 @@ VerifyReport verifyAlone(Session& session, const DomainDescription& domain,
   VerifyReport report = verifyGuest(agent, probe, plan, watch);
   rdma.judge(report);
   compareWithBaselines(session, domain, plan.leases, report);
-  const verify::PairGuest guest{agent,         domain.name, plan.leases, watch.host,
-                                watch.traffic, plan.nvlink, plan.gpus};
+  verify::PairGuest guest{agent,         domain.name, plan.leases, watch.host,
+                          watch.traffic, plan.nvlink, plan.gpus};
+  guest.rdma = [&rdma](const Lease& lease) { return rdma.of(lease); };
   addNccl(session, domain, request, {guest}, probe, plan, "", report);
   return report;
 }

@@ -5,6 +5,7 @@
 
 #include "guest_devices.hpp"
 #include "host_observer.hpp"
+#include "rdma_counters.hpp"
 #include "verification_steps.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/domain_xml.hpp"
@@ -30,7 +31,10 @@ class LocalPeer {
   LocalPeer(Session& session, const DomainDescription& domain)
       : session_(session),
         domain_(domain),
-        host_(session, domain, wantedInGuest(session, domain)) {}
+        host_(session, domain, wantedInGuest(session, domain)),
+        rdma_(session, runningVfs(session, domain)) {}
+
+  [[nodiscard]] const RdmaCounters& rdma() const { return rdma_; }
 
   [[nodiscard]] verify::PairGuest guest(agent::Agent& agent, std::vector<Lease> leases) const {
     return {agent,
@@ -43,13 +47,15 @@ class LocalPeer {
             {},
             {},
             {},
-            host_.placement()};
+            host_.placement(),
+            [this](const Lease& lease) { return rdma_.of(lease); }};
   }
 
  private:
   Session& session_;
   const DomainDescription& domain_;
   HostObserver host_;
+  RdmaCounters rdma_;
 };
 
 /// The VM of another host, which is running. libvirt there is asked directly, its vfpass over ssh.
@@ -251,6 +257,8 @@ VerifyReport verifyWithLocal(Session& session, const DomainDescription& domain,
   std::vector<verify::PairGuest> guests{nearSide.guest(near, plan.leases),
                                         farSide.guest(far, runningVfs(session, peer))};
   VerifyReport report = verifyPair(guests[0], guests[1], probe, plan, watchOf(session));
+  nearSide.rdma().judgePairs("", report);
+  farSide.rdma().judgePairs(peer.name + ":", report);
   report.peerName = peer.name + further.text();
   further.addTo(guests);
   addNccl(session, domain, request, guests, probe, plan, report.peerName, report);
@@ -275,6 +283,7 @@ VerifyReport verifyWithRemote(Session& session, const DomainDescription& domain,
   const LocalPeer nearSide(session, domain);
   std::vector<verify::PairGuest> guests{nearSide.guest(near, plan.leases), peer.guest(far)};
   VerifyReport report = verifyPair(guests[0], guests[1], probe, plan, watchOf(session));
+  nearSide.rdma().judgePairs("", report);
   report.peerName = request.peer->text + further.text();
   further.addTo(guests);
   addNccl(session, domain, request, guests, probe, plan, report.peerName, report);

@@ -57,6 +57,7 @@ struct NcclReport {
   std::string bootstrap = {};  ///< interface and address over which the ranks meet
   std::vector<NcclDevice> devices = {};
   std::vector<NcclConnection> connections = {};
+  bool connectionsLeftOut = false;  ///< the log has more than the report
   std::vector<std::string> warnings = {};
   std::string error = {};  ///< empty: it ran to its end
   std::string remedy = {};
@@ -74,7 +75,8 @@ struct NcclNic {
   std::string device;          ///< its RDMA device in the guest
   std::optional<Limit> limit;  ///< of transfers of GPU memory; nullopt: not observable
   std::optional<std::uint64_t> movedBytes =
-      {};  ///< on the PF, during the run; nullopt: no counters
+      {};                                       ///< on the PF, during the run; nullopt: no counters
+  std::optional<std::uint64_t> rdmaBytes = {};  ///< of these by RDMA; nullopt: the host cannot tell
 };
 
 /// One guest's part in the communicator.
@@ -119,8 +121,9 @@ Finding judgeNcclData(const NcclOutcome& outcome, std::vector<Figure>& figures);
 /// leased VFs into GPU memory.
 Finding judgeNcclTransport(const NcclOutcome& outcome, const NcclMember& member);
 
-/// Whether this member's VFs moved at least what the operations cannot do without. The host's own
-/// observation; nullopt if the member does not claim RDMA over a leased VF.
+/// Whether the VFs that this member's log names moved at least what the operations cannot do
+/// without, by RDMA if the host can tell. The host's own observation; nullopt if the member does
+/// not claim RDMA over a leased VF.
 std::optional<Finding> judgeNcclTraffic(const NcclOutcome& outcome, const NcclMember& member);
 
 /// The operations and sizes that were asked for, each with the largest number of iterations that

@@ -54,6 +54,8 @@ void readChoice(const JsonReader& log, NcclReport& report) {
                                   each["device"].numberOrNone<std::uint64_t>(),
                                   each["gpu_direct"].flagOr(false)});
   });
+  report.connectionsLeftOut =
+      log["left_out"].numberOr(0) != 0 || log["connections"].listOrEmpty().size() > mostConnections;
   forFirst(log["warnings"], mostRuns,
            [&](const JsonReader& each) { report.warnings.push_back(each.textOr("")); });
 }

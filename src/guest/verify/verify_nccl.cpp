@@ -35,13 +35,20 @@ std::string randomName() {
   return text.str();
 }
 
+/// A VF's counters on its host; nullopt: it has none.
+struct CountedVf {
+  Lease lease;
+  std::optional<VfTraffic> all = {};
+  std::optional<VfTraffic> rdma = {};
+};
+
 /// A guest, the state of its probe, and what the host counted before.
 struct NcclPart {
   const PairGuest* guest = nullptr;
   ReachedGuest reached = {};
   NcclMember member = {};
   std::vector<std::string> addresses = {};  ///< of the GPUs in the guest
-  std::vector<std::pair<Lease, std::optional<VfTraffic>>> before = {};
+  std::vector<CountedVf> before = {};
   std::unique_ptr<agent::ExchangeEnd> probe = {};
   std::optional<std::string> id = {};  ///< as its probe reported it
   bool ready = false;
@@ -184,7 +191,7 @@ class NcclVerification {
   void runProbes(unsigned ranks) {
     for (NcclPart& each : parts_) {
       for (const Lease& lease : each.guest->leases) {
-        each.before.emplace_back(lease, trafficOf(each, lease));
+        each.before.push_back(countersOf(each, lease));
       }
       attempt(each, [&] { start(each, ranks); });
     }
@@ -212,8 +219,10 @@ class NcclVerification {
     }
   }
 
-  static std::optional<VfTraffic> trafficOf(const NcclPart& part, const Lease& lease) {
-    return part.guest->traffic ? part.guest->traffic(lease) : std::nullopt;
+  static CountedVf countersOf(const NcclPart& part, const Lease& lease) {
+    const PairGuest& guest = *part.guest;
+    return {lease, guest.traffic ? guest.traffic(lease) : std::nullopt,
+            guest.rdma ? guest.rdma(lease) : std::nullopt};
   }
 
   void start(NcclPart& part, unsigned ranks) const {
@@ -325,9 +334,11 @@ class NcclVerification {
   void readCountersOnce() {
     for (NcclPart& part : parts_) {
       for (NcclNic& nic : part.member.nics) {
-        const auto found = std::ranges::find_if(
-            part.before, [&](const auto& each) { return each.first.entry == nic.entry; });
-        nic.movedBytes = movedBytes(found->second, trafficOf(part, found->first));
+        const auto before = std::ranges::find_if(
+            part.before, [&](const auto& each) { return each.lease.entry == nic.entry; });
+        const CountedVf now = countersOf(part, before->lease);
+        nic.movedBytes = movedBytes(before->all, now.all);
+        nic.rdmaBytes = movedBytes(before->rdma, now.rdma);
       }
     }
   }

@@ -8,29 +8,44 @@ namespace {
 
 using testing::HasSubstr;
 
-Figure checked(std::uint64_t bytes) {
+Figure checked(std::uint64_t bytes, const std::string& subject = "rail0") {
   Figure figure;
-  figure.subject = "rail0";
+  figure.subject = subject;
   figure.checkedBytes = bytes;
   return figure;
 }
 
-Outcome judged(std::uint64_t received, std::uint64_t sent) {
-  const host::RdmaBytes before{100, 100};
-  return judgeRdmaBytes("rail0", {checked(600), checked(400)}, before,
-                        host::RdmaBytes{100 + received, 100 + sent})
-      .outcome;
+RdmaClaim claimed(const std::vector<Figure>& figures) { return claimInLoopback("rail0", figures); }
+
+Outcome judged(const RdmaClaim& claim, std::uint64_t received, std::uint64_t sent) {
+  const VfTraffic before{100, 100};
+  return judgeRdmaBytes(claim, before, VfTraffic{100 + received, 100 + sent}).outcome;
 }
 
 TEST(JudgeRdmaBytesTest, ComparesWithAllCheckedBytes) {
-  EXPECT_EQ(judged(1000, 10), Outcome::passed) << "one direction is enough, as with reads";
-  EXPECT_EQ(judged(10, 1000), Outcome::passed);
-  EXPECT_EQ(judged(999, 999), Outcome::warning);
+  const RdmaClaim claim = claimed({checked(600), checked(400), checked(7, "rail1")});
+  EXPECT_EQ(judged(claim, 1000, 10), Outcome::passed) << "one direction is enough, as with reads";
+  EXPECT_EQ(judged(claim, 10, 1000), Outcome::passed);
+  EXPECT_EQ(judged(claim, 999, 999), Outcome::warning);
+}
+
+TEST(JudgeRdmaBytesTest, VfOfPairMovesWritesAndReadsInDifferentDirections) {
+  const std::vector<Figure> figures{checked(600, "rail0 - train1:rail1"),
+                                    checked(400, "rail0 - train1:rail1"),
+                                    checked(9000, "rail1 - train1:rail0"), checked(9000, "")};
+  for (const RdmaClaim& claim :
+       {claimOfPairs("", "rail0", figures), claimOfPairs("train1:", "rail1", figures)}) {
+    EXPECT_EQ(claim.bytes, 1000U) << claim.subject;
+    EXPECT_EQ(judged(claim, 400, 600), Outcome::passed) << claim.subject;
+    EXPECT_EQ(judged(claim, 399, 600), Outcome::warning) << claim.subject;
+  }
+  EXPECT_EQ(claimOfPairs("train1:", "rail1", figures).subject, "train1:rail1");
+  EXPECT_EQ(claimOfPairs("", "rail", figures).bytes, 0U) << "another entry";
 }
 
 TEST(JudgeRdmaBytesTest, GuestThatFloodsEthernetPacketsIsNamed) {
-  const host::RdmaBytes still{7, 7};
-  const Finding finding = judgeRdmaBytes("rail0", {checked(1000)}, still, still);
+  const VfTraffic still{7, 7};
+  const Finding finding = judgeRdmaBytes(claimed({checked(1000)}), still, still);
   EXPECT_EQ(finding.key, "rdma-counters");
   EXPECT_EQ(finding.outcome, Outcome::warning);
   EXPECT_EQ(finding.observer, Observer::host);
@@ -39,18 +54,17 @@ TEST(JudgeRdmaBytesTest, GuestThatFloodsEthernetPacketsIsNamed) {
 }
 
 TEST(JudgeRdmaBytesTest, WithoutCountersNothingHasPassed) {
-  EXPECT_EQ(judgeRdmaBytes("rail0", {checked(1)}, std::nullopt, std::nullopt).outcome,
-            Outcome::waived);
-  EXPECT_EQ(judgeRdmaBytes("rail0", {checked(1)}, host::RdmaBytes{}, std::nullopt).outcome,
-            Outcome::waived);
+  const RdmaClaim claim = claimed({checked(1)});
+  EXPECT_EQ(judgeRdmaBytes(claim, std::nullopt, std::nullopt).outcome, Outcome::waived);
+  EXPECT_EQ(judgeRdmaBytes(claim, VfTraffic{}, std::nullopt).outcome, Outcome::waived);
 }
 
 TEST(JudgeRdmaBytesTest, CountersThatStartAgainAndHugeClaimsDoNotWrapAround) {
   const Finding restarted =
-      judgeRdmaBytes("rail0", {checked(1)}, host::RdmaBytes{50, 50}, host::RdmaBytes{0, 0});
+      judgeRdmaBytes(claimed({checked(1)}), VfTraffic{50, 50}, VfTraffic{0, 0});
   EXPECT_EQ(restarted.outcome, Outcome::warning);
-  const Finding huge = judgeRdmaBytes("rail0", {checked(UINT64_MAX), checked(5)}, host::RdmaBytes{},
-                                      host::RdmaBytes{4, 4});
+  const Finding huge =
+      judgeRdmaBytes(claimed({checked(UINT64_MAX), checked(5)}), VfTraffic{}, VfTraffic{4, 4});
   EXPECT_EQ(huge.outcome, Outcome::warning);
 }
 

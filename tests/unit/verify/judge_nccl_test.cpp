@@ -379,6 +379,37 @@ TEST(JudgeNccl, HostRefutesRdmaThatMovedNothing) {
   EXPECT_FALSE(judged()) << "it claims no RDMA";
 }
 
+TEST(JudgeNccl, OtherPacketsThanRdmaDoNotCountWhereTheHostCanTell) {
+  NcclOutcome outcome = pairOf();
+  NcclNic& counted = outcome.members[0].nics[0];
+  const auto judged = [&] { return *judgeNcclTraffic(outcome, outcome.members.front()); };
+  counted.rdmaBytes = 100 * gibibyte;
+  EXPECT_EQ(judged().outcome, Outcome::passed);
+  EXPECT_THAT(judged().expected, HasSubstr("by RDMA"));
+  counted.rdmaBytes = 0;
+  EXPECT_EQ(judged().outcome, Outcome::failed) << "a guest that floods its VF";
+  EXPECT_THAT(judged().remedy, HasSubstr("but no RDMA"));
+  counted.rdmaBytes = std::nullopt;
+  EXPECT_THAT(judged().expected, HasSubstr("of any kind"));
+}
+
+TEST(JudgeNccl, VfThatTheLogNamesHasToCarryTheData) {
+  NcclOutcome outcome = pairOf();
+  NcclMember& member = outcome.members.front();
+  member.nics.push_back(nic());
+  member.nics[1].entry = "rail1";
+  member.nics[1].device = "mlx5_1";
+  member.nics[0].movedBytes = 0;
+  const auto judged = [&] { return *judgeNcclTraffic(outcome, member); };
+  EXPECT_EQ(judged().outcome, Outcome::failed) << "rail1 moved it, and the log says rail0";
+  EXPECT_THAT(judged().seen, HasSubstr("0 bytes over rail0"));
+  member.report->devices = {{0, "mlx5_0+mlx5_1"}};
+  EXPECT_EQ(judged().outcome, Outcome::passed);
+  member.report->devices = {{0, "mlx5_0"}};
+  member.report->connectionsLeftOut = true;
+  EXPECT_EQ(judged().outcome, Outcome::passed) << "the rest of the log may name rail1";
+}
+
 TEST(JudgeNccl, BandwidthIsShownBesideLimitsPublishedFigureAndLastRun) {
   std::vector<Figure> figures;
   judgeNcclData(pairOf(), figures);
@@ -476,6 +507,8 @@ TEST(NcclReport, AnyDocumentIsRead) {
     }
   }
   EXPECT_NE(readNcclReport(nlohmann::json::parse(R"({"error": 5})")).error, "");
+  EXPECT_TRUE(
+      readNcclReport(nlohmann::json::parse(R"({"log": {"left_out": 1}})")).connectionsLeftOut);
 }
 
 }  // namespace

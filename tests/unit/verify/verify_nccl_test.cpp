@@ -82,6 +82,7 @@ class VerifyNcclTest : public testing::Test {
     };
     std::vector<PairGuest> parts{
         {near, "train0", {lease("0000:3b:00.0")}, {}, traffic, {}, {gpu("gpu0", "0000:05:00.0")}}};
+    parts[0].rdma = nearRdma;
     if (alone) {
       parts[0].gpus.push_back(gpu("gpu1", "0000:06:00.0"));
     } else {
@@ -144,6 +145,9 @@ class VerifyNcclTest : public testing::Test {
   std::string farMachine = "other";  // train0's is empty: this host
   std::function<HostSide(const Lease&)> farHost;
   ReadTraffic farTraffic;
+  ReadTraffic nearRdma;
+  std::uint64_t rdmaBytes = 0;
+  std::uint64_t rdmaStep = std::uint64_t{1} << 30U;
   std::string unobserved;
   std::string unobservedRemedy;
   std::vector<LeasedGpu> farGpus{gpu("gpu0", "0000:06:00.0")};
@@ -233,6 +237,17 @@ TEST_F(VerifyNcclTest, ReportedRdmaWithoutTrafficFails) {
   ASSERT_NE(found, report.findings.end());
   EXPECT_EQ(found->outcome, Outcome::failed);
   EXPECT_EQ(found->observer, Observer::host);
+}
+
+TEST_F(VerifyNcclTest, RdmaBytesAreThoseOfTheRun) {
+  nearRdma = [this](const Lease&) {
+    rdmaBytes += rdmaStep;
+    return VfTraffic{0, rdmaBytes, 0, 0};
+  };
+  EXPECT_THAT(results(verify()), testing::Contains("nccl-traffic passed"));
+  rdmaStep = 0;  // of 1 GiB before, and packets of any kind move
+  EXPECT_THAT(results(verify()), testing::AllOf(testing::Contains("nccl-traffic failed"),
+                                                testing::Contains("train1:nccl-traffic passed")));
 }
 
 TEST_F(VerifyNcclTest, GuestWithoutLeasedGpuIsNotObservable) {

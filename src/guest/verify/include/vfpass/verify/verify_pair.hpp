@@ -26,6 +26,8 @@ struct PairGuest {
   std::string unobserved = {};
   std::string unobservedRemedy = {};
   std::optional<HostPlacement> placement = {};  ///< nullopt: unknown
+  /// As `traffic`, of RDMA packets alone; empty or nullopt: the host cannot tell them apart.
+  ReadTraffic rdma = {};
 };
 
 /// An entry of one guest and the entry of the other that it is tested with.

@@ -1,0 +1,95 @@
+#include "judge_nccl.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "judge_transfer.hpp"
+
+namespace vfpass::verify {
+namespace {
+
+using MovedBytes = std::optional<std::uint64_t> NcclNic::*;
+
+/// Of several VFs together.
+struct NicBytes {
+  std::uint64_t moved = 0;
+  bool allKnown = true;
+};
+
+NicBytes sumOf(const std::vector<NcclNic>& nics, MovedBytes kind) {
+  NicBytes sum;
+  for (const NcclNic& nic : nics) {
+    sum.moved += (nic.*kind).value_or(0);
+    sum.allKnown = sum.allKnown && (nic.*kind).has_value();
+  }
+  return sum;
+}
+
+// The VFs that the log names have to carry the data. All of them if it may use others: a log that
+// was cut, or a device without a name in it.
+std::vector<NcclNic> claimedNics(const NcclMember& member, const Transports& found) {
+  if (member.report->connectionsLeftOut || !found.unknown.empty() || !found.notLeased.empty()) {
+    return member.nics;
+  }
+  std::vector<NcclNic> claimed = member.nics;
+  std::erase_if(claimed, [&](const NcclNic& nic) {
+    return !found.used.contains(nic.entry) && !found.withoutGpu.contains(nic.entry);
+  });
+  return claimed;
+}
+
+std::string entriesOf(const std::vector<NcclNic>& nics) {
+  std::set<std::string> entries;
+  for (const NcclNic& nic : nics) {
+    entries.insert(nic.entry);
+  }
+  return listOf(entries);
+}
+
+}  // namespace
+
+std::uint64_t leastTraffic(const std::vector<NcclRun>& runs, std::size_t local, std::size_t ranks) {
+  double least = 0;
+  for (const NcclRun& run : runs) {
+    const double share =
+        run.operation == "all-reduce"
+            ? 1
+            : static_cast<double>(std::max(local, ranks - local)) / static_cast<double>(ranks);
+    least += static_cast<double>(run.bytes) * static_cast<double>(run.iterations) * share;
+  }
+  constexpr double most = 9e18;  // a guest may report any number
+  return static_cast<std::uint64_t>(std::min(least, most));
+}
+
+std::optional<Finding> judgeNcclTraffic(const NcclOutcome& outcome, const NcclMember& member) {
+  const Transports found = transportsOf(outcome, member);
+  if (outcome.members.size() == 1 || (found.used.empty() && found.withoutGpu.empty())) {
+    return std::nullopt;
+  }
+  const std::uint64_t least =
+      leastTraffic(requestedRuns(outcome), member.gpus.size(), outcome.ranks());
+  const auto nics = claimedNics(member, found);
+  const NicBytes rdma = sumOf(nics, &NcclNic::rdmaBytes);
+  const NicBytes any = sumOf(nics, &NcclNic::movedBytes);
+  const NicBytes& seen = rdma.allKnown ? rdma : any;
+  Finding finding{"nccl-traffic",
+                  member.prefix,
+                  Outcome::passed,
+                  "the VFs that NCCL's log names move at least " + std::to_string(least) +
+                      (rdma.allKnown ? " bytes by RDMA" : " bytes, of any kind"),
+                  std::to_string(seen.moved) + " bytes over " + entriesOf(nics),
+                  ""};
+  if (seen.moved < least) {
+    finding.outcome = seen.allKnown ? Outcome::failed : Outcome::notObservable;
+    finding.seen += seen.allKnown ? "" : "; not all VFs have counters";
+    finding.remedy = !seen.allKnown
+                         ? "check the counters with ip -s link show dev PF; try a newer driver"
+                     : any.moved >= least
+                         ? "do not trust the guest's result: other packets moved, but no RDMA"
+                         : "do not trust the guest's result: the data did not go through these VFs";
+  }
+  return seenByHost(finding);
+}
+
+}  // namespace vfpass::verify
