@@ -25,14 +25,9 @@ std::string functionOf(const GuestRdmaDevice& device, const GuestView& view) {
 
 constexpr std::array<std::string_view, 5> nearestFirst{"PIX", "PXB", "PHB", "NODE", "SYS"};
 
-// An unknown distance ranks last.
-std::size_t rank(const std::string& distance) {
-  return static_cast<std::size_t>(std::ranges::find(nearestFirst, distance) - nearestFirst.begin());
-}
-
 std::size_t rankOnHost(const LeasedGpu& gpu, const Lease& vf) {
   const auto path = gpu.paths.find(vf.entry);
-  return path == gpu.paths.end() ? nearestFirst.size() : rank(path->second.distance);
+  return path == gpu.paths.end() ? nearestFirst.size() : distanceRank(path->second.distance);
 }
 
 std::string distanceOf(const GuestView& view, const std::string& nic, const std::string& gpu) {
@@ -51,6 +46,10 @@ FoundGpu missing(const LeasedGpu& gpu, Outcome outcome, const std::string& seen,
 }
 
 }  // namespace
+
+std::size_t distanceRank(const std::string& distance) {
+  return static_cast<std::size_t>(std::ranges::find(nearestFirst, distance) - nearestFirst.begin());
+}
 
 std::string nameOf(const TestedGpu& gpu) {
   return gpu.entry.empty() ? toString(gpu.address) : gpu.entry;
@@ -156,7 +155,7 @@ std::optional<TestedGpu> nearestGpu(const GuestView& view, const std::string& ni
       continue;
     }
     const TestedGpu found{*gpu.index, *address, "", distanceOf(view, nic, gpu.pci), gpu.dmaBuf};
-    if (!best || rank(found.distance) < rank(best->distance)) {
+    if (!best || distanceRank(found.distance) < distanceRank(best->distance)) {
       best = found;
     }
   }

@@ -23,6 +23,9 @@ struct TestedGpu {
   std::optional<GpuPath> path = {};  ///< from the NIC's PF on the host; nullopt: unknown
 };
 
+/// Orders distances, the nearest first; an unknown one is last.
+std::size_t distanceRank(const std::string& distance);
+
 /// `gpu0`, or its address in the guest if it has no lease.
 std::string nameOf(const TestedGpu& gpu);
 

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <set>
@@ -46,6 +47,7 @@ struct NcclConnection {
   std::string transport;                ///< `NET/IB`, `P2P/CUMEM`, `SHM/direct/direct`
   std::optional<std::uint64_t> device;  ///< number of a network device
   bool gpuDirect = false;
+  std::optional<std::uint64_t> proxy = {};  ///< rank whose NIC it uses instead (PXN)
 };
 
 /// What `vfpass-probe nccl` reported in one guest. Every text is untrusted.
@@ -87,6 +89,8 @@ struct NcclMember {
   std::vector<std::string> gpus = {};      ///< entries, or addresses in the guest; one rank each
   std::vector<std::string> products = {};  ///< names of the same GPUs; empty texts: not reported
   std::vector<NcclNic> nics = {};
+  /// Of the same GPUs to the PF of each VF, on the host, by the VF's entry.
+  std::vector<std::map<std::string, std::string>> distances = {};
   bool connected = false;                 ///< all of its ranks have met the others
   std::optional<NcclReport> report = {};  ///< nullopt: the probe wrote none
   std::string problem = {};               ///< why there is no report
@@ -118,8 +122,12 @@ std::optional<Finding> judgeNcclGpus(const NcclOutcome& outcome);
 Finding judgeNcclData(const NcclOutcome& outcome, std::vector<Figure>& figures);
 
 /// What NCCL chose, by the log of this member: whether its connections to other guests use RDMA of
-/// leased VFs into GPU memory.
+/// leased VFs into GPU memory; a warning if a VF of the VM is nearer to a GPU than those it uses.
 Finding judgeNcclTransport(const NcclOutcome& outcome, const NcclMember& member);
+
+/// `gpu1 over rail0 (SYS), rail1 is nearer (PIX)`: the GPUs of this member that reach the other
+/// guests only by VFs that are farther from them than another one of this VM.
+std::set<std::string> farNics(const NcclOutcome& outcome, const NcclMember& member);
 
 /// Whether the VFs that this member's log names moved at least what the operations cannot do
 /// without, by RDMA if the host can tell. The host's own observation; nullopt if the member does
@@ -139,6 +147,9 @@ std::uint64_t leastTraffic(const std::vector<NcclRun>& runs, std::size_t local, 
 /// run. Only all-gather's is compared with a share of the limit.
 Finding judgeNcclBandwidth(const NcclOutcome& outcome, const std::optional<double>& minimumShare,
                            const std::vector<Figure>& lastRun, std::vector<Figure>& figures);
+
+/// The RDMA devices of a connection in this member's log; empty: the log does not name any.
+std::vector<std::string> rdmaDevicesOf(const NcclMember& member, const NcclConnection& connection);
 
 /// What the connections of one member's log show.
 struct Transports {

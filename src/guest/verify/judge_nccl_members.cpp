@@ -151,14 +151,11 @@ std::vector<std::string> partsOf(const std::string& name) {
 }
 
 void addRdma(const NcclMember& member, const NcclConnection& connection, Transports& found) {
-  const auto& devices = member.report->devices;
-  const auto device = std::ranges::find_if(
-      devices, [&](const NcclDevice& each) { return connection.device == each.number; });
-  if (device == devices.end()) {
+  const auto devices = rdmaDevicesOf(member, connection);
+  if (devices.empty()) {
     found.unknown.insert("a device that the log does not name");
-    return;
   }
-  for (const std::string& part : partsOf(device->name)) {
+  for (const std::string& part : devices) {
     const auto nic = std::ranges::find(member.nics, part, &NcclNic::device);
     if (nic == member.nics.end()) {
       found.notLeased.insert(part);
@@ -243,7 +240,27 @@ Finding insideOneGuest(const Transports& found, Finding finding) {
   return finding;
 }
 
+// NCCL plans with the distances that it sees in the guest, or reads from its topology file.
+Finding withFarNics(const NcclOutcome& outcome, const NcclMember& member, Finding finding) {
+  const auto far = farNics(outcome, member);
+  if (!far.empty()) {
+    finding.outcome = Outcome::warning;
+    finding.seen += "; " + listOf(far);
+    finding.remedy = "run " + guestSetupOf(member.name) +
+                     ", which writes NCCL's topology file; look for NCCL_IB_HCA, NCCL_CROSS_NIC "
+                     "and NCCL_TOPO_FILE in the guest's /etc/nccl.conf";
+  }
+  return finding;
+}
+
 }  // namespace
+
+std::vector<std::string> rdmaDevicesOf(const NcclMember& member, const NcclConnection& connection) {
+  const auto& devices = member.report->devices;
+  const auto device = std::ranges::find_if(
+      devices, [&](const NcclDevice& each) { return connection.device == each.number; });
+  return device == devices.end() ? std::vector<std::string>{} : partsOf(device->name);
+}
 
 Transports transportsOf(const NcclOutcome& outcome, const NcclMember& member) {
   Transports found;
@@ -284,6 +301,7 @@ Finding judgeNcclTransport(const NcclOutcome& outcome, const NcclMember& member)
         "run the probe's command nccl by hand in the guest, and look at the warnings in its log";
   } else {
     result.seen = "GDRDMA over " + listOf(found.used);
+    return withFarNics(outcome, member, result);
   }
   return result;
 }

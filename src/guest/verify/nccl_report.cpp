@@ -49,10 +49,10 @@ void readChoice(const JsonReader& log, NcclReport& report) {
     report.devices.push_back({each["number"].numberOr(UINT64_MAX), each["name"].textOr("")});
   });
   forFirst(log["connections"], mostConnections, [&](const JsonReader& each) {
-    report.connections.push_back({each["from"].numberOr(UINT64_MAX),
-                                  each["to"].numberOr(UINT64_MAX), each["transport"].textOr(""),
-                                  each["device"].numberOrNone<std::uint64_t>(),
-                                  each["gpu_direct"].flagOr(false)});
+    report.connections.push_back(
+        {each["from"].numberOr(UINT64_MAX), each["to"].numberOr(UINT64_MAX),
+         each["transport"].textOr(""), each["device"].numberOrNone<std::uint64_t>(),
+         each["gpu_direct"].flagOr(false), each["proxy"].numberOrNone<std::uint64_t>()});
   });
   report.connectionsLeftOut =
       log["left_out"].numberOr(0) != 0 || log["connections"].listOrEmpty().size() > mostConnections;

@@ -133,12 +133,21 @@ class NcclVerification {
         return missing(part, each.entry + ": " + found.problem.seen, found.problem.remedy);
       }
       part.member.gpus.push_back(each.entry);
+      part.member.distances.push_back(distancesOf(each));
       part.addresses.push_back(toString(found.gpu->address));
       const GuestGpu* seen = gpuAtPlaceOf(part.reached.view, each);
       part.member.products.push_back(seen == nullptr ? "" : seen->name);
     }
     findNics(part);
     return true;
+  }
+
+  static std::map<std::string, std::string> distancesOf(const LeasedGpu& gpu) {
+    std::map<std::string, std::string> distances;
+    for (const auto& [vf, path] : gpu.paths) {
+      distances[vf] = path.distance;
+    }
+    return distances;
   }
 
   bool missing(const NcclPart& part, const std::string& seen, const std::string& remedy) {

@@ -101,6 +101,8 @@ void readTransport(std::string_view text, NcclChoice::Connection& connection) {
     std::string_view rest = std::string_view(word).substr(slash + 1);
     const auto device = takeNumber(rest);
     connection.device = device ? static_cast<int>(*device) : -1;
+    const auto proxy = take(rest, "(") ? takeNumber(rest) : std::nullopt;
+    connection.proxy = proxy ? static_cast<int>(*proxy) : -1;
     connection.transport = word.substr(0, slash);
   }
 }
@@ -190,6 +192,7 @@ nlohmann::json toJson(const NcclChoice& choice) {
                        {"gpu_direct", each.gpuDirect},
                        {"channels", each.channels}};
     one["device"] = each.device < 0 ? nlohmann::json(nullptr) : nlohmann::json(each.device);
+    one["proxy"] = each.proxy < 0 ? nlohmann::json(nullptr) : nlohmann::json(each.proxy);
     connections.push_back(std::move(one));
   }
   return {{"network", choice.network},   {"bootstrap", choice.bootstrap},

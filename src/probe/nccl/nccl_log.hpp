@@ -27,6 +27,7 @@ struct NcclChoice {
     int device = -1;             ///< of NET
     bool gpuDirect = false;      ///< the NIC accesses GPU memory
     unsigned channels = 0;
+    int proxy = -1;  ///< rank beside whose GPU the NIC is, if it serves another one (PXN)
 
     bool operator==(const Connection&) const = default;
   };

@@ -57,7 +57,7 @@ TEST(NcclLog, OlderLinesWithBusAddressesAndProxyAreRead) {
   EXPECT_EQ(choice.devices[0].layer, "");
   EXPECT_THAT(choice.connections,
               testing::ElementsAre(NcclChoice::Connection{0, 8, "send", "NET/Socket", 0, false, 1},
-                                   NcclChoice::Connection{0, 9, "send", "NET/IB", 2, true, 1}));
+                                   NcclChoice::Connection{0, 9, "send", "NET/IB", 2, true, 1, 3}));
 }
 
 TEST(NcclLog, NetworkOfNewerVersionsIsRead) {
@@ -92,6 +92,10 @@ TEST(NcclLog, TruncatedLinesAreIgnored) {
     EXPECT_THAT(choice.connections, IsEmpty()) << rest;
   }
   EXPECT_THAT(readNcclLog("NCCL INFO NET/IB : Using [").devices, IsEmpty());
+  for (const char* proxy : {"(", "()", "(x)", "(999999)"}) {
+    const std::string line = "NCCL INFO Channel 00/0 : 0[0] -> 1[1] [send] via NET/IB/0";
+    EXPECT_EQ(readNcclLog(line + proxy).connections.at(0).proxy, -1) << proxy;
+  }
 }
 
 TEST(NcclLog, FileOfTheProcessIsReadBack) {

@@ -304,6 +304,47 @@ TEST(JudgeNccl, RdmaOfLeasedVfIntoGpuMemoryPasses) {
   EXPECT_EQ(finding.seen, "GDRDMA over rail0");
 }
 
+/// Two GPUs in the first guest, each of which uses the VF beside it.
+NcclOutcome twoRails() {
+  NcclOutcome outcome = pairOf();
+  NcclMember& member = outcome.members[0];
+  member.gpus = {"gpu0", "gpu1"};
+  member.products = {"NVIDIA H200", "NVIDIA H200"};
+  member.nics.push_back(nic());
+  member.nics[1].entry = "rail1";
+  member.nics[1].device = "mlx5_1";
+  member.distances = {{{"rail0", "PIX"}, {"rail1", "SYS"}}, {{"rail0", "SYS"}, {"rail1", "PXB"}}};
+  member.report->devices = {{0, "mlx5_0"}, {1, "mlx5_1"}};
+  member.report->connections = {{0, 2, "NET/IB", 0, true}, {2, 1, "NET/IB", 1, true}};
+  outcome.members[1].firstRank = 2;
+  return outcome;
+}
+
+TEST(JudgeNccl, NicThatIsFartherThanAnotherOfTheVmIsAWarning) {
+  NcclOutcome outcome = twoRails();
+  EXPECT_EQ(transportOf(outcome).outcome, Outcome::passed);
+  auto& connections = reportOf(outcome, 0).connections;
+  connections[1].device = 0;
+  const Finding finding = transportOf(outcome);
+  EXPECT_EQ(finding.outcome, Outcome::warning);
+  EXPECT_EQ(finding.seen, "GDRDMA over rail0; gpu1 over rail0 (SYS), rail1 is nearer (PXB)");
+  EXPECT_THAT(finding.remedy, HasSubstr("vfpass guest-setup train0"));
+  connections.push_back({1, 2, "NET/IB", 1, true});
+  EXPECT_EQ(transportOf(outcome).outcome, Outcome::passed) << "gpu1 also uses the near one";
+}
+
+TEST(JudgeNccl, NicOfAnotherGpuOverNvlinkIsNotFar) {
+  NcclOutcome outcome = twoRails();
+  auto& connections = reportOf(outcome, 0).connections;
+  connections[1].device = 0;
+  connections[1].proxy = 0;
+  EXPECT_EQ(transportOf(outcome).outcome, Outcome::passed) << "PXN: gpu0 is beside rail0";
+  connections[1].proxy = 2;
+  EXPECT_EQ(transportOf(outcome).outcome, Outcome::warning) << "no rank of this guest";
+  outcome.members[0].distances.clear();
+  EXPECT_EQ(transportOf(outcome).outcome, Outcome::passed) << "unknown distances";
+}
+
 TEST(JudgeNccl, SocketsFail) {
   NcclOutcome outcome = pairOf();
   reportOf(outcome, 0).connections = {{0, 1, "NET/Socket", 0, false}};
