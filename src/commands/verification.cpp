@@ -99,6 +99,20 @@ void judgeSettings(Session& session, const DomainDescription& domain, VerifyRepo
   }
 }
 
+// Never at the cost of the report.
+void explainByHostsMapping(Session& session, const DomainDescription& domain,
+                           VerifyReport& report) {
+  if (verdict(report) != Outcome::failed) {
+    return;
+  }
+  try {
+    explainByPeerMapping(
+        peerMappingOf(session, domain, leasesOf(session.readLeases(), domain.uuid)), report);
+  } catch (const Error& error) {
+    session.warn(withRemedy(error));
+  }
+}
+
 // A run with limits of its own says nothing about the mapping's: it neither replaces the last
 // verification nor ends a pending one.
 void keepIfStandard(Session& session, const DomainDescription& domain, const VerifyRequest& request,
@@ -280,6 +294,7 @@ VerifyReport verifyVm(Session& session, const DomainDescription& domain,
                                      : verifyAlone(session, domain, request);
   judgeSettings(session, domain, report);
   explain(session, domain.uuid, report);
+  explainByHostsMapping(session, domain, report);
   report.domain = domain.uuid;
   report.domainName = domain.name;
   report.time = utcNow();

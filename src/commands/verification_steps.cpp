@@ -105,14 +105,36 @@ bool isSummary(const Finding& finding) {
   return finding.key == "gpu-tested" && finding.seen.starts_with("failed with ");
 }
 
+// The first one's findings; further peers only take part in NCCL.
+bool isOfPeer(const Finding& finding, const VerifyReport& report) {
+  const std::string peer = report.peerName.substr(0, report.peerName.find(", "));
+  return !peer.empty() && finding.subject.starts_with(peer + ":");
+}
+
+bool isAboutGpuData(const Finding& finding) {
+  return finding.key.find("data-") != std::string::npos &&
+         finding.key.find("gpu") != std::string::npos;
+}
+
 }  // namespace
+
+void explainByPeerMapping(const std::optional<PeerMapping>& peers, VerifyReport& report) {
+  if (!peers || peers->possible.value_or(true)) {
+    return;
+  }
+  for (Finding& finding : report.findings) {
+    if (finding.outcome == Outcome::failed && isAboutGpuData(finding) &&
+        !isOfPeer(finding, report) && !verify::hasWrongBytes(finding)) {
+      finding.seen += " (peer-mapping of this host: " + peers->reason + ")";
+      finding.remedy = peers->remedy + (finding.remedy.empty() ? "" : "; then " + finding.remedy);
+    }
+  }
+}
 
 void explainByKernelLog(const std::vector<doctor::KernelLine>& lines,
                         const std::vector<Lease>& leases, VerifyReport& report) {
   for (Finding& finding : report.findings) {
-    const bool ofPeer =
-        !report.peerName.empty() && finding.subject.starts_with(report.peerName + ":");
-    if (finding.outcome != Outcome::failed || ofPeer || isSummary(finding)) {
+    if (finding.outcome != Outcome::failed || isOfPeer(finding, report) || isSummary(finding)) {
       continue;
     }
     const auto line = doctor::lastLineAbout(linesFor(finding, lines), devicesOf(finding, leases));

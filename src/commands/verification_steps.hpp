@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "verification.hpp"
@@ -7,6 +8,7 @@
 #include "vfpass/finding.hpp"
 #include "vfpass/inventory.hpp"
 #include "vfpass/lease.hpp"
+#include "vfpass/peer_mapping.hpp"
 #include "vfpass/verify/verify_pair.hpp"
 
 namespace vfpass::commands {
@@ -54,5 +56,10 @@ Finding judgeLeasedSettings(const Lease& vf, const Inventory& inventory, const s
 /// finding about GPU memory also one about a GPU of the VM. `leases` are the VM's. Pure.
 void explainByKernelLog(const std::vector<doctor::KernelLine>& lines,
                         const std::vector<Lease>& leases, VerifyReport& report);
+
+/// Adds to each failed finding about data in GPU memory why the host's NIC cannot reach the GPU,
+/// and the remedy, if VFIO does not map the GPU's BAR for it. Wrong bytes have arrived, so they
+/// have another reason. Pure.
+void explainByPeerMapping(const std::optional<PeerMapping>& peers, VerifyReport& report);
 
 }  // namespace vfpass::commands

@@ -81,5 +81,39 @@ TEST_F(KernelExplanationTest, SummaryOfFailedTestsIsNotExplainedAgain) {
   EXPECT_EQ(report.findings[0].seen, "failed with rail0");
 }
 
+/// A failed finding, after what the host's mapping of BARs explains.
+Finding explained(const std::string& key, std::optional<bool> possible,
+                  const std::string& subject = "rail0", const std::string& remedy = "look") {
+  PeerMapping peers;
+  peers.possible = possible;
+  peers.reason = "iommufd of Linux 6.18 maps no BARs";
+  peers.remedy = "remove iommufd='yes'";
+  VerifyReport report;
+  report.peerName = "train1, host3:train2";
+  report.findings = {{key, subject, Outcome::failed, "", "seen", remedy}};
+  explainByPeerMapping(peers, report);
+  return report.findings[0];
+}
+
+TEST(PeerMappingExplanationTest, FailedDataOfGpuMemoryNamesBarThatTheHostDoesNotMap) {
+  for (const char* key : {"data-gpu", "data-gpu-to-host", "peer-data-host-to-gpu"}) {
+    const Finding finding = explained(key, false);
+    EXPECT_EQ(finding.seen, "seen (peer-mapping of this host: iommufd of Linux 6.18 maps no BARs)");
+    EXPECT_EQ(finding.remedy, "remove iommufd='yes'; then look");
+  }
+}
+
+TEST(PeerMappingExplanationTest, ExplainsNothingElse) {
+  constexpr const char* corrupted =
+      "compare firmware and driver with those of a working host: the device or its driver corrupts "
+      "data";
+  EXPECT_EQ(explained("data-gpu", true).seen, "seen");
+  EXPECT_EQ(explained("data-gpu", std::nullopt).seen, "seen");
+  EXPECT_EQ(explained("data-host", false).seen, "seen");
+  EXPECT_EQ(explained("gpu-path", false).seen, "seen");
+  EXPECT_EQ(explained("data-gpu", false, "train1:rail0").seen, "seen") << "the other VM's";
+  EXPECT_EQ(explained("data-gpu", false, "rail0", corrupted).seen, "seen") << "bytes arrived";
+}
+
 }  // namespace
 }  // namespace vfpass::commands

@@ -539,6 +539,28 @@ TEST_F(VerifyGpuTest, MixedMemoryThatIsNotTriedHasNotPassed) {
   EXPECT_THAT(outcomesOf(report, "data-host-to-gpu"), testing::ElementsAre("not observable"));
 }
 
+TEST_F(VerifyGpuTest, WrongByteOfGpuIsNamedWithItsPlaceAndPath) {
+  const std::string wrong =
+      R"({"owners": {"target": {"corruptions": [{"damage": "flipped", "message": 7, "offset": 99}]}},
+        "passed": false, "memory": {"initiator": {"kind": "gpu"}, "target": {"kind": "host"}}})";
+  const auto sound = guest.transfers;
+  guest.transfers[2] = R"({"passed": false, "runs": [{"passed": true},)" + wrong + "]}";
+  const auto report = verify();
+  EXPECT_EQ(verdict(report), Outcome::failed);
+  EXPECT_EQ(find(report, "data-host").outcome, Outcome::passed);
+  EXPECT_EQ(find(report, "data-gpu").outcome, Outcome::failed);
+  EXPECT_EQ(find(report, "data-gpu").seen, "flipped in message 7 at offset 99");
+  guest.transfers = sound;
+  guest.transfers.push_back(R"({"passed": false, "runs": [)" + wrong + "]}");
+  for (const char* initiator : {"gpu", "host", "host"}) {
+    guest.transfers.push_back(one(initiator, initiator == std::string("gpu") ? "host" : "gpu"));
+  }
+  const auto mixed = verify();
+  EXPECT_EQ(find(mixed, "data-gpu").outcome, Outcome::passed);
+  EXPECT_EQ(find(mixed, "data-gpu-to-host").seen, "flipped in message 7 at offset 99");
+  EXPECT_EQ(find(mixed, "data-host-to-gpu").outcome, Outcome::passed);
+}
+
 /// A report of the preset `sizes` with this number of runs.
 nlohmann::json sizesReport(unsigned largestPower = 24) {
   nlohmann::json runs = nlohmann::json::array();
