@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -137,6 +138,8 @@ struct VerifyReport {
   std::vector<AllPairs> allPairs = {};  ///< one for each memory
   /// How many VFs moved data at the same time, at most, while `figures` were measured.
   std::size_t concurrentVfs = 1;
+  /// Of VFs that were then measured again alone, by entry: the figures from before. In no document.
+  std::map<std::string, std::vector<Figure>> together = {};
   std::vector<BaselineComparison> baselines = {};  ///< of VFs whose PF has a baseline
 };
 

@@ -54,10 +54,20 @@ events::Ending endingOf(const VerifyReport& report) {
 }
 
 // Never at the cost of the report.
-void compareWithBaselines(Session& session, const DomainDescription& domain,
-                          const std::vector<Lease>& vfs, VerifyReport& report) {
+std::vector<verify::BaselineSubject> subjectsOf(Session& session, const DomainDescription& domain,
+                                                const std::vector<Lease>& vfs) {
   try {
-    verify::judgeBaselines(baselineSubjects(session, domain, vfs), report);
+    return baselineSubjects(session, domain, vfs);
+  } catch (const Error& error) {
+    session.warn(withRemedy(error));
+    return {};
+  }
+}
+
+void compareWithBaselines(Session& session, const std::vector<verify::BaselineSubject>& subjects,
+                          VerifyReport& report) {
+  try {
+    verify::judgeBaselines(subjects, report);
   } catch (const Error& error) {
     session.warn(withRemedy(error));
   }
@@ -75,10 +85,15 @@ VerifyReport verifyAlone(Session& session, const DomainDescription& domain,
   plan.placement = host.placement();
   verify::VerifyWatch watch = watchOf(session);
   watch.host = [&](const Lease& lease) { return host.of(lease); };
+  const auto baselines = subjectsOf(session, domain, plan.leases);
+  plan.isSlow = [&baselines](const std::string& entry, const std::vector<Figure>& figures) {
+    const auto own = std::ranges::find(baselines, entry, &verify::BaselineSubject::entry);
+    return own != baselines.end() && verify::isBelowBaseline(*own, figures);
+  };
   const RdmaCounters rdma(session, plan.leases);
   VerifyReport report = verifyGuest(agent, probe, plan, watch);
   rdma.judge(report);
-  compareWithBaselines(session, domain, plan.leases, report);
+  compareWithBaselines(session, baselines, report);
   verify::PairGuest guest{agent,         domain.name, plan.leases, watch.host,
                           watch.traffic, plan.nvlink, plan.gpus};
   guest.rdma = [&rdma](const Lease& lease) { return rdma.of(lease); };

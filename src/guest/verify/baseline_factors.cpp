@@ -196,8 +196,9 @@ class FactorSearch {
     }
   }
 
+  // A VF that was measured again alone is slow without the others.
   void addConcurrency() {
-    if (report_.concurrentVfs > 1) {
+    if (report_.concurrentVfs > 1 && !report_.together.contains(subject_.entry)) {
       add("concurrent-vfs",
           "up to " + std::to_string(report_.concurrentVfs) +
               " VFs moved data at the same time; the baseline is that of one PF alone",

@@ -190,15 +190,16 @@ Figure onHost(const Figure& figure, const BaselineSubject& subject) {
   return host;
 }
 
-std::vector<BaselineRatio> ratiosOf(const BaselineSubject& subject, const VerifyReport& report) {
+std::vector<BaselineRatio> ratiosOf(const BaselineSubject& subject,
+                                    const std::vector<Figure>& figures) {
   std::vector<BaselineRatio> ratios;
-  for (const Figure& each : report.figures) {
+  for (const Figure& each : figures) {
     if (!isBandwidth(each) || each.subject != subject.entry || hasRatio(ratios, each)) {
       continue;
     }
     const double host = bestOf(subject.baseline->figures, onHost(each, subject));
     if (host > 0) {
-      ratios.push_back({each.operation, each.memory, each.gpu, bestOf(report.figures, each), host});
+      ratios.push_back({each.operation, each.memory, each.gpu, bestOf(figures, each), host});
     }
   }
   return ratios;
@@ -238,7 +239,7 @@ class BaselineJudge {
                     "measure again: " + againCommand(subject_));
     }
     BaselineComparison comparison{
-        subject_.entry, subject_.baseline->time, ratiosOf(subject_, report_), {}};
+        subject_.entry, subject_.baseline->time, ratiosOf(subject_, report_.figures), {}};
     if (comparison.ratios.empty()) {
       return waived(
           "not compared: the baseline has no figure of this kind, or none for messages "
@@ -257,8 +258,13 @@ class BaselineJudge {
       });
       comparison.factors = baselineFactors(subject_, report_, onGpu);
     }
-    Finding finding = waived(seenIn(comparison), low ? remedyFor(comparison) : idleRemedy());
-    if (low) {
+    const auto together = low ? std::nullopt : slowTogether();
+    if (together) {
+      comparison.factors = {*together};
+    }
+    const bool differs = low || together;
+    Finding finding = waived(seenIn(comparison), differs ? remedyFor(comparison) : idleRemedy());
+    if (differs) {
       finding.outcome = Outcome::warning;
     } else if (wasIdle()) {
       finding.outcome = Outcome::passed;
@@ -266,6 +272,28 @@ class BaselineJudge {
     }
     report_.baselines.push_back(std::move(comparison));
     return finding;
+  }
+
+  // All VFs at once against this one alone.
+  [[nodiscard]] std::optional<BaselineFactor> slowTogether() const {
+    const auto found = report_.together.find(subject_.entry);
+    std::vector<std::string> texts;
+    for (const BaselineRatio& each : found == report_.together.end()
+                                         ? std::vector<BaselineRatio>{}
+                                         : ratiosOf(subject_, found->second)) {
+      if (isLow(each)) {
+        texts.push_back(textOf(each));
+      }
+    }
+    return texts.empty() ? std::nullopt
+                         : std::optional(BaselineFactor{
+                               "concurrent-vfs",
+                               "alone as fast as the host; while up to " +
+                                   std::to_string(report_.concurrentVfs) +
+                                   " VFs moved data: " + join(texts, "; "),
+                               "look for what the VFs share: a link above their PFs (`vfpass topo "
+                               "--format tree`), the vCPUs of the guest, of which each VF keeps "
+                               "two busy, or the memory of one node"});
   }
 
   // Of a host that was slowed itself, a high share proves nothing. A low one still is low.
@@ -330,6 +358,11 @@ class BaselineJudge {
 };
 
 }  // namespace
+
+bool isBelowBaseline(const BaselineSubject& subject, const std::vector<Figure>& figures) {
+  return subject.baseline && differenceOf(subject, *subject.baseline).empty() &&
+         std::ranges::any_of(ratiosOf(subject, figures), isLow);
+}
 
 const Baseline* chooseBaseline(const std::vector<Baseline>& baselines, const PciAddress& pf,
                                const std::string& guid) {

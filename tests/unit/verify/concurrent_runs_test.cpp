@@ -223,6 +223,26 @@ TEST_F(ConcurrentVfsTest, VerifiesSlowVfAgainAlone) {
   EXPECT_EQ(report.figures.front().gigabitsPerSecond, 70);
 }
 
+TEST_F(ConcurrentVfsTest, VfSlowerThanExpectedIsMeasuredAgainAloneAndKeepsBoth) {
+  plan.leases.resize(2);
+  plan.isSlow = [](const std::string& entry, const std::vector<Figure>& figures) {
+    return entry == "rail0" && figures.front().gigabitsPerSecond < 50;
+  };
+  together = 2;
+  guest.transfers = {transferAt(40), transferAt(40), transferAt(40),
+                     transferAt(40), transferAt(70), transferAt(70)};
+  auto report = verify();
+  EXPECT_EQ(transfers(), 6);
+  EXPECT_EQ(report.figures.front().gigabitsPerSecond, 70);
+  ASSERT_EQ(report.together.size(), 1U);
+  EXPECT_EQ(report.together.at("rail0").front().gigabitsPerSecond, 40);
+  plan.probeTimeout = std::chrono::seconds(0);
+  guest.transfers = {transferAt(40), transferAt(40), transferAt(40), transferAt(40)};
+  report = verify();
+  EXPECT_EQ(transfers(), 4) << "no time for it";
+  EXPECT_TRUE(report.together.empty());
+}
+
 TEST_F(ConcurrentVfsTest, ErrorOfOneVfDoesNotHideTheOthers) {
   plan.leases.resize(2);
   guest.transfers = {transferAt(97), "no JSON", transferAt(97), transferAt(97)};

@@ -295,6 +295,73 @@ TEST_F(JudgeBaselineTest, SettingsOfHostThatChangedSinceAreNamed) {
             "on the host: cpupower frequency-set --governor performance");
 }
 
+TEST_F(JudgeBaselineTest, EverySettingOfTheHostIsAFactorWithARemedy) {
+  report.figures[0].gigabitsPerSecond = 200;
+  const std::vector<std::string> names{
+      "max-read-request", "max-payload",     "iommu-domain",          "cpufreq-governor",
+      "cpuidle-governor", "deepest-c-state", "transparent-hugepages", "kernel"};
+  for (const std::string& name : names) {
+    subject.baseline->settings[name] = "before";
+    subject.settings[name] = "now";
+  }
+  judge();
+  EXPECT_EQ(factors(), names);
+  for (const BaselineFactor& each : report.baselines[0].factors) {
+    EXPECT_EQ(each.seen, "now, during the baseline before") << each.name;
+    EXPECT_FALSE(each.remedy.empty()) << each.name;
+  }
+  EXPECT_THAT(report.baselines[0].factors[6].remedy, HasSubstr("transparent_hugepage/enabled"));
+  EXPECT_THAT(report.baselines[0].factors[7].remedy, HasSubstr("--baseline 0000:03:00.0"));
+}
+
+TEST_F(JudgeBaselineTest, FindingsOfTheVfAndOfTheWholeVmAreFactorsInThisOrder) {
+  subject.gpus = {{"gpu0", "0000:05:00.0"}};
+  subject.baseline->figures.push_back(figure("", "write", 390, "0000:05:00.0"));
+  report.figures.push_back(figure("rail0", "write", 100, "gpu0"));
+  subject.hostChecks = [] {
+    return std::vector<Finding>{
+        {"ats", "0000:03:00.0", Outcome::failed, "", "disabled", "mstconfig"},
+        {"acs", "0000:05:00.0", Outcome::passed, "", "as it should be", ""}};
+  };
+  for (const char* key : {"nccl-topology", "rdma-errors", "mtu", "gpu-beside-host", "gpu-distance",
+                          "link", "pcie-link"}) {
+    const bool ofVm = key == std::string("nccl-topology");
+    report.findings.push_back({key, ofVm ? "" : "rail0", Outcome::warning, "", key, "see it"});
+  }
+  judge();
+  EXPECT_THAT(factors(), ElementsAre("pcie-link", "ats", "gpu-distance", "gpu-beside-host", "mtu",
+                                     "rdma-errors", "nccl-topology"));
+}
+
+TEST_F(JudgeBaselineTest, VfThatIsSlowOnlyBesideOthersNamesThem) {
+  report.concurrentVfs = 4;
+  report.together["rail0"] = {figure("rail0", "write", 200), figure("rail0", "read", 376)};
+  Finding finding = judge();
+  EXPECT_EQ(finding.outcome, Outcome::warning);
+  EXPECT_THAT(factors(), ElementsAre("concurrent-vfs"));
+  EXPECT_THAT(finding.seen, HasSubstr("host write 390 of 400 Gb/s, 98 %"));
+  EXPECT_EQ(report.baselines[0].factors[0].seen,
+            "alone as fast as the host; while up to 4 VFs moved data: "
+            "host write 200 of 400 Gb/s, 50 %");
+  report.baselines.clear();
+  report.together["rail0"][0].gigabitsPerSecond = 380;
+  EXPECT_EQ(judge().outcome, Outcome::passed);
+  report.baselines.clear();
+  report.figures[0].gigabitsPerSecond = 200;
+  EXPECT_EQ(judge().outcome, Outcome::warning);
+  EXPECT_THAT(factors(), IsEmpty()) << "it is slow alone as well";
+}
+
+TEST_F(JudgeBaselineTest, OnlyComparableFiguresAreBelowTheBaseline) {
+  EXPECT_FALSE(isBelowBaseline(subject, report.figures));
+  report.figures[0].gigabitsPerSecond = 100;
+  EXPECT_TRUE(isBelowBaseline(subject, report.figures));
+  subject.firmware = "28.43.1000";
+  EXPECT_FALSE(isBelowBaseline(subject, report.figures));
+  subject.baseline.reset();
+  EXPECT_FALSE(isBelowBaseline(subject, report.figures));
+}
+
 TEST_F(JudgeBaselineTest, PathToGpuCountsForGpuMemoryOnly) {
   subject.gpus = {{"gpu0", "0000:05:00.0"}};
   subject.baseline->figures.push_back(figure("", "write", 390, "0000:05:00.0"));

@@ -59,6 +59,10 @@ struct BaselineSubject {
 const Baseline* chooseBaseline(const std::vector<Baseline>& baselines, const PciAddress& pf,
                                const std::string& guid);
 
+/// Whether a figure of this VF is a lower share of the host's own. False if they cannot be
+/// compared.
+bool isBelowBaseline(const BaselineSubject& subject, const std::vector<Figure>& figures);
+
 /// What differs between this VF's guest and the host itself during its baseline, most likely cause
 /// first. `lowOnGpu`: a figure of GPU memory is low, so that the path to the GPU counts.
 std::vector<BaselineFactor> baselineFactors(const BaselineSubject& subject,
@@ -67,9 +71,11 @@ std::vector<BaselineFactor> baselineFactors(const BaselineSubject& subject,
 /// Adds a finding `baseline` for each VF that has moved data, and the comparison where its PF has a
 /// baseline: the best figure of each operation and memory beside the host's own, of messages of the
 /// same size. A warning below expectedBaselineShare, with what differs from the host, taken from
-/// the report's other findings, from doctor's and from `settings`. Waived without a baseline, and
-/// if card, slot, host or firmware is another one: then nothing is compared. Also waived, with the
-/// comparison, if the card was or may have been in use during the baseline and no share is low.
+/// the report's other findings, from doctor's and from `settings`. Also a warning if the VF is only
+/// low while others move data, by the figures that the report has of that. Waived without a
+/// baseline, and if card, slot, host or firmware is another one: then nothing is compared. Also
+/// waived, with the comparison, if the card was or may have been in use during the baseline and no
+/// share is low.
 void judgeBaselines(const std::vector<BaselineSubject>& subjects, VerifyReport& report);
 
 }  // namespace vfpass::verify

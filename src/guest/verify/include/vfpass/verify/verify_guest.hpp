@@ -53,7 +53,10 @@ struct VerifyPlan {
   /// processors for it.
   bool concurrent = true;
   unsigned vcpus = 0;  ///< of the domain; 0: unknown
-  bool tools = true;   ///< also run perftest and nccl-tests, if the guest has them
+  /// Whether a VF is slower than expected by these figures. If others moved data meanwhile, it is
+  /// then measured again alone, as long as two fifths of the time have not passed. May be empty.
+  std::function<bool(const std::string& entry, const std::vector<Figure>&)> isSlow = {};
+  bool tools = true;  ///< also run perftest and nccl-tests, if the guest has them
 };
 
 /// Reads the traffic counters of a lease's VF; nullopt when the PF's driver has none.
