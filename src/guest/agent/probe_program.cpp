@@ -2,6 +2,7 @@
 
 #include <array>
 #include <chrono>
+#include <csignal>
 #include <nlohmann/json.hpp>
 #include <thread>
 #include <utility>
@@ -179,12 +180,33 @@ PlacedProbe placeProbe(Agent& agent, const ProbeFile& file, const std::string& f
       remedy + "; or install vfpass-probe in the guest as " + installedProbes[0]);
 }
 
+namespace {
+
+constexpr int afterSignals = 128;  // as in ExecResult::exitCode
+
+std::string signalText(int exitCode) {
+  return exitCode > afterSignals
+             ? " (killed by signal " + std::to_string(exitCode - afterSignals) + ")"
+             : "";
+}
+
+// No program and no fault of its own sends itself this signal.
+std::string killedRemedy(int exitCode) {
+  return exitCode == afterSignals + SIGKILL
+             ? "look for the OOM killer in the guest's kernel log, and for who else kills programs "
+               "there; then "
+             : "";
+}
+
+}  // namespace
+
 Json probeDocument(const PlacedProbe& probe, const ExecResult& result) {
   Json document = result.out.empty() ? Json() : parseReply(result.out);
   if (!document.is_object()) {
-    throw AgentUnavailable("the probe exited with code " + std::to_string(result.exitCode) +
-                               " and wrote no report: " + firstLine(result.err),
-                           "run it by hand in the guest: " + printable(probe.path));
+    throw AgentUnavailable(
+        "the probe exited with code " + std::to_string(result.exitCode) +
+            signalText(result.exitCode) + " and wrote no report: " + firstLine(result.err),
+        killedRemedy(result.exitCode) + "run it by hand in the guest: " + printable(probe.path));
   }
   return document;
 }

@@ -29,6 +29,7 @@ class ScriptedGuest {
   std::string inventory = "{}";
   std::string errors = "{}";           ///< report after the run
   std::vector<std::string> transfers;  ///< reports, in order
+  int transferExit = 0;                ///< exit code of transfers
   std::string latency = R"({"passed": true, "runs": [
     {"settings": {"operation": "read"}, "memory": {"target": {"kind": "host"}},
      "owners": {"initiator": {"bytes_checked": 80}}, "latency": {"median": 2.5, "p99": 4}},
@@ -146,7 +147,7 @@ class ScriptedGuest {
       if (!transfers.empty()) {
         transfers.erase(transfers.begin());
       }
-      return {0, report};
+      return {transferExit, report};
     }
     return {0, command == "hello" ? hello : command == "errors" ? errors : inventory};
   }

@@ -114,6 +114,20 @@ TEST_F(VerifyTest, QuotesKernelLogAlsoIfItEndsEarly) {
   EXPECT_THAT(find(inventory, "inventory").seen, HasSubstr(quote));
 }
 
+TEST_F(VerifyTest, KilledProbeIsNotObservableAndNamesTheSignal) {
+  guest.transfers = {""};
+  guest.transferExit = 137;
+  const auto report = verify();
+  EXPECT_EQ(verdict(report), Outcome::notObservable);
+  EXPECT_THAT(find(report, "data-host").seen, HasSubstr("code 137 (killed by signal 9)"));
+  EXPECT_THAT(find(report, "data-host").remedy, HasSubstr("OOM killer"));
+  guest.transfers = {""};
+  guest.transferExit = 1;
+  const auto failed = verify();
+  EXPECT_THAT(find(failed, "data-host").seen, HasSubstr("code 1 and wrote no report"));
+  EXPECT_THAT(find(failed, "data-host").remedy, Not(HasSubstr("OOM")));
+}
+
 TEST_F(VerifyTest, UnreadableKernelLogHidesNoCause) {
   guest.inventory = "Segmentation fault";
   const std::string cause = find(verify(), "inventory").seen;
