@@ -7,6 +7,7 @@
 #include "commands.hpp"
 #include "guest_devices.hpp"
 #include "host_observer.hpp"
+#include "rdma_counters.hpp"
 #include "verification.hpp"
 #include "vfpass/base/bounded_read.hpp"
 #include "vfpass/base/text.hpp"
@@ -24,6 +25,7 @@ class ServedVm {
     const auto domain = runningGuest(session_, toString(uuid), "verify");
     leases_ = runningVfs(session_, domain);
     observer_.emplace(session_, domain, wantedInGuest(session_, domain));
+    rdma_ = rdmaReader(session_, leases_);
     return {session_.kernel().bootId(), nvlinkOf(session_, domain), observer_->gpus(),
             observer_->placement()};
   }
@@ -33,6 +35,9 @@ class ServedVm {
   }
   [[nodiscard]] std::optional<VfTraffic> traffic(const std::string& entry) const {
     return trafficOf(session_, leaseOf(entry));
+  }
+  [[nodiscard]] std::optional<VfTraffic> rdma(const std::string& entry) const {
+    return rdma_(leaseOf(entry));
   }
 
  private:
@@ -48,6 +53,7 @@ class ServedVm {
   Session& session_;
   std::vector<Lease> leases_;
   std::optional<commands::HostObserver> observer_;
+  verify::ReadTraffic rdma_;  ///< set by describe(), as leases_
 };
 
 std::optional<std::string> nextRequest(BoundedLines& requests) {
@@ -68,7 +74,8 @@ ExitCode observe(Session& session) {
   ServedVm vm(session);
   const remote::ServedHost served{[&](const Uuid& domain) { return vm.describe(domain); },
                                   [&](const std::string& entry) { return vm.host(entry); },
-                                  [&](const std::string& entry) { return vm.traffic(entry); }};
+                                  [&](const std::string& entry) { return vm.traffic(entry); },
+                                  [&](const std::string& entry) { return vm.rdma(entry); }};
   for (; request; request = nextRequest(requests)) {
     session.out() << remote::replyTo(*request, served) << std::endl;
   }

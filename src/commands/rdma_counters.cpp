@@ -69,26 +69,35 @@ Finding judgeRdmaBytes(const RdmaClaim& claim, const std::optional<VfTraffic>& b
 }
 
 // Without counters where the host cannot be read: never at the cost of the report.
-RdmaCounters::RdmaCounters(Session& session, std::vector<Lease> vfs) : vfs_(std::move(vfs)) {
+verify::ReadTraffic rdmaReader(Session& session, const std::vector<Lease>& vfs) {
   Inventory inventory;
   try {
     inventory = session.inventory();
   } catch (const Error& error) {
     session.warn(error.what());
   }
+  std::map<std::string, std::string> representors;
+  for (const Lease& vf : vfs) {
+    representors[vf.entry] = representorOf(inventory, vf);
+  }
+  return [representors](const Lease& vf) -> std::optional<VfTraffic> {
+    const auto found = representors.find(vf.entry);
+    const auto bytes = found == representors.end() || found->second.empty()
+                           ? std::nullopt
+                           : host::readRdmaBytes(found->second);
+    return bytes ? std::optional(VfTraffic{bytes->received, bytes->sent, 0, 0}) : std::nullopt;
+  };
+}
+
+RdmaCounters::RdmaCounters(std::vector<Lease> vfs, verify::ReadTraffic read)
+    : vfs_(std::move(vfs)), read_(std::move(read)) {
   for (const Lease& vf : vfs_) {
-    representors_[vf.entry] = representorOf(inventory, vf);
     before_[vf.entry] = of(vf);
   }
 }
 
 std::optional<VfTraffic> RdmaCounters::of(const Lease& vf) const {
-  const auto found = representors_.find(vf.entry);
-  if (found == representors_.end() || found->second.empty()) {
-    return std::nullopt;
-  }
-  const auto bytes = host::readRdmaBytes(found->second);
-  return bytes ? std::optional(VfTraffic{bytes->received, bytes->sent, 0, 0}) : std::nullopt;
+  return read_ ? read_(vf) : std::nullopt;
 }
 
 void RdmaCounters::judge(VerifyReport& report) const {

@@ -9,6 +9,7 @@
 #include "vfpass/finding.hpp"
 #include "vfpass/inventory.hpp"
 #include "vfpass/lease.hpp"
+#include "vfpass/verify/verify_guest.hpp"
 
 namespace vfpass::commands {
 
@@ -33,13 +34,16 @@ RdmaClaim claimOfPairs(const std::string& prefix, const std::string& entry,
 Finding judgeRdmaBytes(const RdmaClaim& claim, const std::optional<VfTraffic>& before,
                        const std::optional<VfTraffic>& after);
 
-/// The RDMA bytes of a guest's VFs during its verification, as the host counts them.
+/// Reads the RDMA bytes of one of these VFs, without packets, from its representor on this host;
+/// nullopt: the host cannot tell them apart.
+verify::ReadTraffic rdmaReader(Session& session, const std::vector<Lease>& vfs);
+
+/// The RDMA bytes of a guest's VFs during its verification, as its host counts them.
 class RdmaCounters {
  public:
-  /// Reads the counters of these VFs. `session` must outlive this object.
-  RdmaCounters(Session& session, std::vector<Lease> vfs);
+  /// Reads the counters of these VFs by `read`, which may be empty.
+  RdmaCounters(std::vector<Lease> vfs, verify::ReadTraffic read);
 
-  /// Bytes only, of one of these VFs now; nullopt: the host cannot tell them apart.
   [[nodiscard]] std::optional<VfTraffic> of(const Lease& vf) const;
 
   /// Reads them again, and adds a finding for each VF that has figures.
@@ -51,7 +55,7 @@ class RdmaCounters {
   void judgeClaim(const Lease& vf, const RdmaClaim& claim, VerifyReport& report) const;
 
   std::vector<Lease> vfs_;
-  std::map<std::string, std::string> representors_;         ///< by entry
+  verify::ReadTraffic read_;
   std::map<std::string, std::optional<VfTraffic>> before_;  ///< by entry
 };
 

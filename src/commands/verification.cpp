@@ -90,7 +90,7 @@ VerifyReport verifyAlone(Session& session, const DomainDescription& domain,
     const auto own = std::ranges::find(baselines, entry, &verify::BaselineSubject::entry);
     return own != baselines.end() && verify::isBelowBaseline(*own, figures);
   };
-  const RdmaCounters rdma(session, plan.leases);
+  const RdmaCounters rdma(plan.leases, rdmaReader(session, plan.leases));
   VerifyReport report = verifyGuest(agent, probe, plan, watch);
   rdma.judge(report);
   compareWithBaselines(session, baselines, report);

@@ -32,7 +32,7 @@ class LocalPeer {
       : session_(session),
         domain_(domain),
         host_(session, domain, wantedInGuest(session, domain)),
-        rdma_(session, runningVfs(session, domain)) {}
+        rdma_(rdmaOf(session, runningVfs(session, domain))) {}
 
   [[nodiscard]] const RdmaCounters& rdma() const { return rdma_; }
 
@@ -52,6 +52,10 @@ class LocalPeer {
   }
 
  private:
+  static RdmaCounters rdmaOf(Session& session, const std::vector<Lease>& vfs) {
+    return {vfs, rdmaReader(session, vfs)};
+  }
+
   Session& session_;
   const DomainDescription& domain_;
   HostObserver host_;
@@ -109,6 +113,7 @@ class RemotePeer {
     }
     guest.host = [this](const Lease& lease) { return host_->host(lease.entry); };
     guest.traffic = [this](const Lease& lease) { return trafficThere(lease); };
+    guest.rdma = [this](const Lease& lease) { return rdmaThere(lease); };
     guest.nvlink = host_->observation().nvlink;
     guest.gpus = host_->observation().gpus;
     guest.placement = host_->observation().placement;
@@ -127,6 +132,16 @@ class RemotePeer {
       return host_->traffic(lease.entry);
     } catch (const Error& error) {
       session_.warn(error.what());
+      return std::nullopt;
+    }
+  }
+
+  // An earlier vfpass does not know the question, and its host cannot tell either.
+  [[nodiscard]] std::optional<VfTraffic> rdmaThere(const Lease& lease) const {
+    try {
+      return host_->rdma(lease.entry);
+    } catch (const Error& error) {
+      session_.verbose(error.what());
       return std::nullopt;
     }
   }
@@ -282,8 +297,10 @@ VerifyReport verifyWithRemote(Session& session, const DomainDescription& domain,
   further.startAgents(session, timeout);
   const LocalPeer nearSide(session, domain);
   std::vector<verify::PairGuest> guests{nearSide.guest(near, plan.leases), peer.guest(far)};
+  const RdmaCounters farRdma(guests[1].leases, guests[1].rdma);
   VerifyReport report = verifyPair(guests[0], guests[1], probe, plan, watchOf(session));
   nearSide.rdma().judgePairs("", report);
+  farRdma.judgePairs(request.peer->text + ":", report);
   report.peerName = request.peer->text + further.text();
   further.addTo(guests);
   addNccl(session, domain, request, guests, probe, plan, report.peerName, report);

@@ -16,6 +16,9 @@ void runTarget(std::string_view input) {
       [](const std::string& entry) -> verify::HostSide { throw Error(entry, entry); },
       [](const std::string& entry) {
         return entry.empty() ? std::nullopt : std::optional(VfTraffic{entry.size(), 2, 3, 4});
+      },
+      [](const std::string& entry) {
+        return entry.empty() ? std::nullopt : std::optional(VfTraffic{1, entry.size(), 0, 0});
       }};
   const std::string reply = remote::replyTo(std::string(input), served);
   require(reply.find('\n') == std::string::npos, "a reply is one line");

@@ -152,6 +152,9 @@ Json answer(const JsonReader& request, const ServedHost& served) {
   if (const JsonReader host = request["host"]; !host.isMissing()) {
     return remote::toJson(served.host(host.requireText()));
   }
+  if (const JsonReader rdma = request["rdma"]; !rdma.isMissing()) {
+    return remote::toJson(served.rdma(rdma.requireText()));
+  }
   return remote::toJson(served.traffic(request["traffic"].requireText()));
 }
 

@@ -68,6 +68,10 @@ std::optional<VfTraffic> RemoteHost::traffic(const std::string& entry) const {
   return read({{"traffic", entry}}, readTraffic);
 }
 
+std::optional<VfTraffic> RemoteHost::rdma(const std::string& entry) const {
+  return read({{"rdma", entry}}, readTraffic);
+}
+
 RemoteHost observe(const PeerPlace& place, const Uuid& domain, const Deadline& deadline,
                    const std::function<void()>& checkpoint) {
   // The VM's name is not part of the command, which a shell interprets there.

@@ -81,6 +81,9 @@ class RemoteHostTest : public testing::Test {
                         return VfTraffic{1, 2, 3, 1ULL << 60U};
                       }
                       return std::nullopt;
+                    },
+                    [](const std::string&) {
+                      return std::optional(VfTraffic{5, 6, 0, 0});
                     }};
 };
 
@@ -116,6 +119,21 @@ TEST_F(RemoteHostTest, ObservationsArriveUnchanged) {
   EXPECT_EQ(side.degraded, hostSide().degraded);
   EXPECT_EQ(host.traffic("rail0"), (VfTraffic{1, 2, 3, 1ULL << 60U}));
   EXPECT_EQ(host.traffic("rail1"), std::nullopt);
+  EXPECT_EQ(host.rdma("rail0"), (VfTraffic{5, 6, 0, 0}));
+}
+
+// Of the same protocolVersion: it takes the question for one about traffic.
+TEST_F(RemoteHostTest, EarlierVfpassRefusesTheQuestionAboutRdma) {
+  const RemoteHost host(
+      "host2",
+      [this](const std::string& line) {
+        return line.find("rdma") == std::string::npos
+                   ? replyTo(line, served)
+                   : R"({"error": "invalid request", "remedy": ""})";
+      },
+      domain);
+  EXPECT_THROW(host.rdma("rail0"), Error);
+  EXPECT_EQ(host.traffic("rail1"), std::nullopt) << "the connection goes on";
 }
 
 TEST_F(RemoteHostTest, ErrorOfTheOtherHostKeepsMessageAndRemedy) {

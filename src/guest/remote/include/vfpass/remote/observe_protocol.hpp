@@ -37,6 +37,9 @@ inline constexpr std::size_t mostPlacedDevices = 1024;
 //   {"version": 2, "domain": UUID}  the Observation; first, and only once
 //   {"host": ENTRY}                 the HostSide of the entry
 //   {"traffic": ENTRY}              the VfTraffic of the entry, or null
+//   {"rdma": ENTRY}                 the same of RDMA alone, or null; an earlier vfpass with the
+//   same
+//                                   protocolVersion replies with an error
 //
 // Instead of any reply, {"error": MESSAGE, "remedy": TEXT}.
 inline constexpr int protocolVersion = 2;
@@ -59,6 +62,7 @@ struct ServedHost {
   std::function<Observation(const Uuid& domain)> describe;
   std::function<verify::HostSide(const std::string& entry)> host;
   std::function<std::optional<VfTraffic>(const std::string& entry)> traffic;
+  std::function<std::optional<VfTraffic>(const std::string& entry)> rdma;
 };
 
 /// The reply to one request line. Never throws an Error: it becomes the reply.

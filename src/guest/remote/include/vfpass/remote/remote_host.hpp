@@ -25,6 +25,8 @@ class RemoteHost {
   [[nodiscard]] const Observation& observation() const { return observation_; }
   [[nodiscard]] verify::HostSide host(const std::string& entry) const;
   [[nodiscard]] std::optional<VfTraffic> traffic(const std::string& entry) const;
+  /// Of RDMA alone; nullopt: the host cannot tell it apart.
+  [[nodiscard]] std::optional<VfTraffic> rdma(const std::string& entry) const;
 
  private:
   template <typename Read>
