@@ -9,6 +9,7 @@
 #include "judge_guest.hpp"
 #include "vfpass/agent/agent.hpp"
 #include "vfpass/agent/guest_scripts.hpp"
+#include "vfpass/base/text.hpp"
 
 namespace vfpass::verify {
 namespace {
@@ -57,7 +58,11 @@ constexpr const char* topologyFileScript = R"sh(
 named=
 if [ -r "$1" ]; then named=$(sed -n 's/^NCCL_TOPO_FILE=//p' "$1" | head -n 1); fi
 for file in "$named" "$2"; do
-    if [ -n "$file" ] && [ -s "$file" ]; then printf '%s\n' "$file"; exit 0; fi
+    if [ -n "$file" ] && [ -s "$file" ]; then
+        printf '%s\n' "$file"
+        grep -o 'busid="[^"]*"' "$file" | head -n 512
+        exit 0
+    fi
 done
 exit 3
 )sh";
@@ -140,13 +145,43 @@ Finding withConfinement(Finding finding, const std::string& context) {
   return finding;
 }
 
+namespace {
+
+// `output`: the file's name, then a line `busid="0000:05:00.0"` for each function in it.
+std::string missingIn(const std::string& output, const std::vector<PciAddress>& devices) {
+  std::vector<PciAddress> named;
+  for (const std::string& line : splitLines(output)) {
+    const auto from = line.find('"') + 1;
+    if (const auto address = parsePciAddress(line.substr(from, line.find('"', from) - from))) {
+      named.push_back(*address);
+    }
+  }
+  std::vector<std::string> missing;
+  for (const PciAddress& each : devices) {
+    if (std::ranges::find(named, each) == named.end()) {
+      missing.push_back(toString(each));
+    }
+  }
+  return join(missing, ", ");
+}
+
+}  // namespace
+
 Finding checkNcclTopology(agent::Agent& agent, const std::string& guestSetup,
-                          const std::string& confFile, const std::string& daemonFile) {
+                          const std::vector<PciAddress>& devices, const std::string& confFile,
+                          const std::string& daemonFile) {
   const std::string expected = "a topology file for NCCL, since the guest's switches are virtual";
   const agent::ExecResult result =
       runShell(agent, topologyFileScript, {"sh", confFile, daemonFile});
   if (result.exitCode == 0) {
-    return {"nccl-topology", "", Outcome::passed, expected, agent::firstLine(result.out), ""};
+    const std::string missing = missingIn(result.out, devices);
+    Finding found{"nccl-topology", "", Outcome::passed, expected, agent::firstLine(result.out), ""};
+    if (!missing.empty()) {
+      found.outcome = Outcome::warning;
+      found.seen += " lacks " + missing + ": NCCL takes their links from the virtual switches";
+      found.remedy = "run " + guestSetup + ", which writes it for the present devices";
+    }
+    return found;
   }
   if (result.exitCode != noFile) {
     return {"nccl-topology",

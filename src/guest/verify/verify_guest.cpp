@@ -279,7 +279,7 @@ class Verification {
     // What concerns the whole guest: NCCL, then the GPUs, of which each has to have been tested.
     if (testsGpus_ && isMirrored()) {
       layer_.enter("nccl-topology", "the guest can be searched for NCCL's topology file");
-      add(checkNcclTopology(agent_, guestSetupOf(plan_.leases)));
+      add(checkNcclTopology(agent_, guestSetupOf(plan_.leases), devicesIn(view)));
     }
     if (plan_.tools && gpuUsable) {
       watch_.show("nccl-tests");
@@ -386,6 +386,24 @@ class Verification {
       part.idle.push_back(plan_.leases[each]);
     }
     return part;
+  }
+
+  // Addresses in the guest of the VFs that were found there, and of the leased GPUs.
+  [[nodiscard]] std::vector<PciAddress> devicesIn(const GuestView& view) const {
+    std::vector<PciAddress> devices;
+    const auto addAt = [&](const std::string& pci) {
+      if (const auto address = parsePciAddress(pci)) {
+        devices.push_back(*address);
+      }
+    };
+    for (const UsedPort& each : used_) {
+      addAt(each.port.pci);
+    }
+    for (const LeasedGpu& each : plan_.gpus) {
+      const GuestGpu* gpu = gpuAtPlaceOf(view, each);
+      addAt(gpu == nullptr ? "" : gpu->pci);
+    }
+    return devices;
   }
 
   [[nodiscard]] bool isMirrored() const {

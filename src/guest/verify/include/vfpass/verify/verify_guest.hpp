@@ -90,10 +90,11 @@ bool hasWrongBytes(const Finding& finding);
 
 /// Whether NCCL in the guest finds a topology file. A mirrored tree needs one: QEMU's switch ports
 /// report 2.5 GT/s x1, and NCCL then plans with 0.2 GB/s (measured with NCCL 2.28;
-/// docs/guest-topology.md). `guestSetup`: the command that writes one, in backticks. `confFile`
-/// and `daemonFile` are paths in the guest. Throws AgentUnavailable.
+/// docs/guest-topology.md). `guestSetup`: the command that writes one, in backticks. `devices`:
+/// addresses in the guest that the file has to have; a warning if it lacks one. `confFile` and
+/// `daemonFile` are paths in the guest. Throws AgentUnavailable.
 Finding checkNcclTopology(
-    agent::Agent& agent, const std::string& guestSetup,
+    agent::Agent& agent, const std::string& guestSetup, const std::vector<PciAddress>& devices = {},
     const std::string& confFile = "/etc/nccl.conf",
     const std::string& daemonFile = "/var/run/nvidia-topologyd/virtualTopology.xml");
 
