@@ -123,11 +123,13 @@ void explainByPeerMapping(const std::optional<PeerMapping>& peers, VerifyReport&
     return;
   }
   for (Finding& finding : report.findings) {
-    if (finding.outcome == Outcome::failed && isAboutGpuData(finding) &&
-        !isOfPeer(finding, report) && !verify::hasWrongBytes(finding)) {
-      finding.seen += " (peer-mapping of this host: " + peers->reason + ")";
-      finding.remedy = peers->remedy + (finding.remedy.empty() ? "" : "; then " + finding.remedy);
+    const bool concerns =
+        finding.outcome == Outcome::failed && isAboutGpuData(finding) && !isOfPeer(finding, report);
+    if (!concerns || verify::hasWrongBytes(finding)) {
+      continue;
     }
+    finding.seen += " (peer-mapping of this host: " + peers->reason + ")";
+    finding.remedy = peers->remedy + (finding.remedy.empty() ? "" : "; then " + finding.remedy);
   }
 }
 
