@@ -3,6 +3,7 @@
 #include <iterator>
 #include <map>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "judge_nccl.hpp"
@@ -234,17 +235,36 @@ std::optional<Limit> networkLimit(const NcclOutcome& outcome) {
   return lowest && lowest->gigabits > 0 ? lowest : std::nullopt;
 }
 
-// NVIDIA's data sheets, of one direction: half of what they call the total bandwidth.
-std::string nvlinkText(const NcclOutcome& outcome) {
-  constexpr std::pair<std::string_view, int> rates[] = {
+/// A product's rate in NVIDIA's data sheet, of one direction: half of the "total bandwidth" there.
+struct NvlinkRate {
+  std::string_view product;
+  int gigabytes = 0;
+};
+
+std::optional<NvlinkRate> nvlinkOf(const std::string& product) {
+  constexpr NvlinkRate rates[] = {
       {"A100-SXM", 300}, {"H100 80GB HBM3", 450}, {"H200", 450}, {"B200", 900}};
-  const std::string& product = outcome.members.front().products.front();
-  for (const auto& [name, rate] : rates) {
-    if (product.find(name) != std::string::npos) {
-      return "NVLink " + std::to_string(rate) + " GB/s (data sheet of " + std::string(name) + ")";
+  const auto found = std::ranges::find_if(rates, [&](const NvlinkRate& each) {
+    return product.find(each.product) != std::string::npos;
+  });
+  return found == std::end(rates) ? std::nullopt : std::optional(*found);
+}
+
+// Of different products the slowest one counts. One that is unknown may be slower.
+std::string nvlinkText(const NcclOutcome& outcome) {
+  std::optional<NvlinkRate> slowest;
+  for (const NcclMember& member : outcome.members) {
+    for (const std::string& product : member.products) {
+      const auto rate = nvlinkOf(product);
+      if (!rate) {
+        return "NVLink unknown";
+      }
+      slowest = !slowest || rate->gigabytes < slowest->gigabytes ? rate : slowest;
     }
   }
-  return "NVLink unknown";
+  return slowest ? "NVLink " + std::to_string(slowest->gigabytes) + " GB/s (data sheet of " +
+                       std::string(slowest->product) + ")"
+                 : "NVLink unknown";
 }
 
 std::string limitText(const NcclOutcome& outcome, const std::optional<Limit>& limit) {

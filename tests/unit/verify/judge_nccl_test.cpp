@@ -478,6 +478,17 @@ TEST(JudgeNccl, BandwidthIsShownBesideLimitsPublishedFigureAndLastRun) {
   EXPECT_EQ(judgeNcclBandwidth(outcome, 0.8, {}, figures).outcome, Outcome::notObservable);
 }
 
+TEST(JudgeNccl, OfDifferentProductsTheSlowestNvlinkIsShown) {
+  std::vector<Figure> figures;
+  NcclOutcome outcome = pairOf();
+  outcome.members[1].products = {"NVIDIA A100-SXM4-80GB"};
+  EXPECT_THAT(judgeNcclBandwidth(outcome, std::nullopt, {}, figures).seen,
+              HasSubstr("NVLink 300 GB/s (data sheet of A100-SXM)"));
+  outcome.members[1].products = {"NVIDIA A100-PCIE-40GB"};
+  EXPECT_THAT(judgeNcclBandwidth(outcome, std::nullopt, {}, figures).seen,
+              HasSubstr("NVLink unknown"));
+}
+
 /// Two guests with a port of 100 GB/s and eight GPUs each.
 NcclOutcome twiceEightGpus() {
   NcclOutcome outcome = pairOf();
