@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "host_facts.hpp"
 #include "host_observer.hpp"
 #include "subject.hpp"
+#include "vfpass/base/node_set.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/doctor/doctor.hpp"
 #include "vfpass/domain/read_domain_facts.hpp"
@@ -19,7 +21,13 @@
 namespace vfpass::commands {
 namespace {
 
-constexpr const char* firstCpu = "sys/devices/system/cpu/cpu0";
+// The first CPU of the PF's node, where the baseline runs and the guest's vCPUs belong.
+std::string cpuFolder(const Topology& host, const Device& pf) {
+  const auto node = std::ranges::find(host.processors.nodes, pf.numaNode, &NumaNode::number);
+  const auto cpus =
+      node == host.processors.nodes.end() ? std::set<unsigned>{} : cpusInMask(node->cpuMask);
+  return "sys/devices/system/cpu/cpu" + std::to_string(cpus.empty() ? 0 : *cpus.begin());
+}
 
 void put(std::map<std::string, std::string>& settings, const char* name,
          const std::optional<std::string>& value) {
@@ -40,11 +48,11 @@ std::string slowestLinkNow(const Topology& host, std::size_t pf) {
 
 // The kernel enters no state that is disabled (Documentation/admin-guide/pm/cpuidle.rst). States
 // are numbered from the shallowest one.
-std::optional<std::string> deepestState(const host::Root& root) {
+std::optional<std::string> deepestState(const host::Root& root, const std::string& cpu) {
   std::optional<std::string> deepest;
   unsigned number = 0;
-  for (const auto& each : root.list(std::string(firstCpu) + "/cpuidle", "state")) {
-    const std::string folder = std::string(firstCpu) + "/cpuidle/" + each;
+  for (const auto& each : root.list(cpu + "/cpuidle", "state")) {
+    const std::string folder = cpu + "/cpuidle/" + each;
     const auto state = parseNumber(each.substr(std::string_view("state").size()));
     if (state && root.readNumber(folder + "/disable") == 0 && (!deepest || *state > number)) {
       number = static_cast<unsigned>(*state);
@@ -121,6 +129,7 @@ std::vector<Finding> pathChecks(Session& session, const PciAddress& pf,
 std::map<std::string, std::string> bandwidthSettings(const host::Root& root, const Topology& host,
                                                      std::size_t pf) {
   const Device& device = host.functions[pf];
+  const std::string cpu = cpuFolder(host, device);
   std::map<std::string, std::string> settings;
   put(settings, "kernel", root.readText("proc/sys/kernel/osrelease"));
   put(settings, "pcie-link", slowestLinkNow(host, pf));
@@ -129,11 +138,10 @@ std::map<std::string, std::string> bandwidthSettings(const host::Root& root, con
     put(settings, "iommu-domain",
         root.readText("sys/kernel/iommu_groups/" + std::to_string(*device.iommuGroup) + "/type"));
   }
-  put(settings, "cpufreq-governor",
-      root.readText(std::string(firstCpu) + "/cpufreq/scaling_governor"));
+  put(settings, "cpufreq-governor", root.readText(cpu + "/cpufreq/scaling_governor"));
   put(settings, "cpuidle-governor",
       root.readText("sys/devices/system/cpu/cpuidle/current_governor"));
-  put(settings, "deepest-c-state", deepestState(root));
+  put(settings, "deepest-c-state", deepestState(root, cpu));
   put(settings, "transparent-hugepages",
       chosenIn(root.readText("sys/kernel/mm/transparent_hugepage/enabled")));
   return settings;

@@ -20,8 +20,8 @@ namespace vfpass::commands {
 
 /// What bandwidth of this PF depends on and can be read, by the names of baseline.schema.json:
 /// kernel, pcie-link, max-payload, max-read-request, iommu-domain, cpufreq-governor,
-/// cpuidle-governor, deepest-c-state (the last three of CPU 0), transparent-hugepages. `pf`: index
-/// in the topology.
+/// cpuidle-governor, deepest-c-state (the last three of the first CPU of the PF's node),
+/// transparent-hugepages. `pf`: index in the topology.
 std::map<std::string, std::string> bandwidthSettings(const host::Root& root, const Topology& host,
                                                      std::size_t pf);
 

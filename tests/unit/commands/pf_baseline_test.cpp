@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "hosts/sysfs_tree.hpp"
 #include "hosts/topology_builder.hpp"
 #include "vfpass/error.hpp"
@@ -85,6 +87,31 @@ TEST(BandwidthSettingsTest, ReadsWhatIsObservable) {
               ElementsAre(Pair("cpufreq-governor", "performance"), Pair("cpuidle-governor", "menu"),
                           Pair("deepest-c-state", "C2"), Pair("iommu-domain", "DMA-FQ"),
                           Pair("kernel", "6.12.1"), Pair("transparent-hugepages", "madvise")));
+}
+
+TEST(BandwidthSettingsTest, ProcessorIsOneOfThePfsNode) {
+  const hosts::SysfsTree tree;
+  hosts::TopologyBuilder builder;
+  builder.pf("0000:01:00.0", "mlx5_0", builder.hostBridge("pci0000:00", 0));
+  auto& topology = builder.topology;
+  topology.processors.nodes = {{0, "0000ffff"}, {1, "ffff0000"}};
+  const auto pf = static_cast<std::size_t>(
+      std::ranges::find(topology.functions, *parsePciAddress("0000:01:00.0"), &Device::address) -
+      topology.functions.begin());
+  topology.functions[pf].numaNode = 1;
+  for (const char* cpu : {"0", "16"}) {
+    const std::string folder = std::string("sys/devices/system/cpu/cpu") + cpu;
+    tree.file(folder + "/cpufreq/scaling_governor", std::string("governor") + cpu + "\n");
+    tree.file(folder + "/cpuidle/state1/name", std::string("C") + cpu + "\n");
+    tree.file(folder + "/cpuidle/state1/disable", "0\n");
+  }
+  const auto chosen = [&] {
+    const auto settings = bandwidthSettings(host::Root(tree.path()), topology, pf);
+    return settings.at("cpufreq-governor") + " " + settings.at("deepest-c-state");
+  };
+  EXPECT_EQ(chosen(), "governor16 C16");
+  topology.functions[pf].numaNode = -1;
+  EXPECT_EQ(chosen(), "governor0 C0") << "unknown node";
 }
 
 }  // namespace
