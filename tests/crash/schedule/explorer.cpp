@@ -86,8 +86,8 @@ std::string kindOf(const std::string& fault) { return fault.substr(0, fault.find
 
 }  // namespace
 
-Explorer::Explorer(std::filesystem::path scratch, bool twice)
-    : scratch_(std::move(scratch)), twice_(twice), hosts_(makeHosts(scratch_)) {}
+Explorer::Explorer(const std::filesystem::path& scratch, bool twice)
+    : twice_(twice), hosts_(makeHosts(scratch)) {}
 
 const HostSetUp& Explorer::hostOf(const Schedule& schedule) const {
   for (const auto& host : hosts_) {
@@ -99,8 +99,10 @@ const HostSetUp& Explorer::hostOf(const Schedule& schedule) const {
 }
 
 Outcome Explorer::run(const Schedule& schedule, const Chooser& chooser) {
-  return Run(hostOf(schedule), schedule, chooser, scratch_).execute();
+  return Run(hostOf(schedule), schedule, chooser).execute();
 }
+
+Outcome Explorer::repeat(const Schedule& schedule) { return run(schedule, asScheduled(schedule)); }
 
 void Explorer::count(const Outcome& outcome) {
   findings_.add({{outcome.trace}, outcome.counts, 1, outcome.steps, 0});
@@ -111,8 +113,8 @@ void Explorer::judge(Schedule schedule, const Outcome& outcome, const std::strin
   schedule.deviations = outcome.deviations;
   if (twice_) {
     const Schedule same = parseSchedule(toText(schedule));
-    const Outcome again = run(same, asScheduled(same));
-    if (again.trace != outcome.trace) {
+    const Outcome again = repeat(same);
+    if (again.trace != outcome.trace || again.faults.empty() != outcome.faults.empty()) {
       ++findings_.violations;
       std::string text = origin + ": not repeatable: " + toText(schedule) + '\n';
       for (std::size_t at = 0; at < std::max(outcome.log.size(), again.log.size()); ++at) {
@@ -123,6 +125,9 @@ void Explorer::judge(Schedule schedule, const Outcome& outcome, const std::strin
           break;
         }
       }
+      for (const auto& fault : again.faults) {
+        text += "  second: FAULT " + fault + '\n';
+      }
       printWhole(text);
     }
   }
@@ -132,7 +137,7 @@ void Explorer::judge(Schedule schedule, const Outcome& outcome, const std::strin
   ++findings_.violations;
   const std::string kind = kindOf(outcome.faults.front());
   const Schedule smallest = shrink(schedule, [&](const Schedule& smaller) {
-    const auto faults = run(smaller, asScheduled(smaller)).faults;
+    const auto faults = repeat(smaller).faults;
     return std::any_of(faults.begin(), faults.end(),
                        [&](const std::string& fault) { return kindOf(fault) == kind; });
   });
@@ -144,7 +149,7 @@ void Explorer::replay(const Schedule& schedule) { printWhole(logOf(schedule)); }
 
 std::string Explorer::logOf(const Schedule& schedule) {
   std::ostringstream text;
-  for (const auto& line : run(schedule, asScheduled(schedule)).log) {
+  for (const auto& line : repeat(schedule).log) {
     text << "  " << line << '\n';
   }
   text << "  repeat: vfpass-crash-schedule --replay '" << toText(schedule) << "'\n";

@@ -27,8 +27,8 @@ struct Seeds {
 /// with its log.
 class Explorer {
  public:
-  /// `twice`: each schedule is repeated and has to do the same again.
-  Explorer(std::filesystem::path scratch, bool twice);
+  /// `twice`: each schedule is repeated, and has to do the same again and to end as well.
+  Explorer(const std::filesystem::path& scratch, bool twice);
 
   /// Random schedules, one for each seed, until the time is over.
   void explore(const Seeds& seeds, std::chrono::seconds duration);
@@ -42,13 +42,13 @@ class Explorer {
  private:
   const HostSetUp& hostOf(const Schedule& schedule) const;
   Outcome run(const Schedule& schedule, const Chooser& chooser);
+  Outcome repeat(const Schedule& schedule);
   std::string logOf(const Schedule& schedule);
   void judge(Schedule schedule, const Outcome& outcome, const std::string& origin);
   void count(const Outcome& outcome);
   Schedule randomActors(std::mt19937& random) const;
   void explorePair(const Schedule& pair, Steps steps);
 
-  std::filesystem::path scratch_;
   bool twice_;
   std::vector<HostSetUp> hosts_;
   Findings findings_;

@@ -25,7 +25,8 @@ void Findings::print() const {
 }
 
 Message toMessage(const Findings& findings) {
-  Message message{bytesOf(findings.runs), bytesOf(findings.steps), bytesOf(findings.violations), ""};
+  Message message{bytesOf(findings.runs), bytesOf(findings.steps), bytesOf(findings.violations),
+                  ""};
   for (const std::uint64_t trace : findings.traces) {
     message.back() += bytesOf(trace);
   }

@@ -11,7 +11,7 @@ namespace vfpass::crash {
 
 /// How many schedules were run, and how they ended.
 struct Findings {
-  std::unordered_set<std::uint64_t> traces;  ///< of different interleavings
+  std::unordered_set<std::uint64_t> traces;  ///< of orders that differ
   std::map<std::string, long> counts;        ///< of what happened in them
   long runs = 0;
   long steps = 0;

@@ -40,12 +40,15 @@ void setUpFunction(World& world) {
 
 HostSetUp makeHost(const std::string& name, void (*setUp)(World&),
                    const std::filesystem::path& scratch) {
-  HostSetUp host;
-  host.name = name;
-  host.world = std::make_unique<World>(scratch / ("host-" + name));
+  HostSetUp host{.name = name,
+                 .vms = {},
+                 .world = std::make_unique<World>(scratch / ("host-" + name)),
+                 .state = {},
+                 .rebootedState = {},
+                 .runFiles = HostFiles(scratch / ("run-" + name))};
   setUp(*host.world);
-  // Workers are forks of this process: they inherit the schema of mappings, which takes longer to
-  // build than most of what they do.
+  // Workers are forks of this process: they inherit the schema of mappings. Building it would take
+  // a tenth of their time.
   config::loadConfiguration(host.world->files.root() / "etc/vfpass");
   for (const auto& domain : host.world->hypervisor.domains) {
     host.vms.push_back(domain.name);
@@ -55,10 +58,16 @@ HostSetUp makeHost(const std::string& name, void (*setUp)(World&),
   World rebooted(*host.world, scratch / "rebooted");
   rebooted.reboot();
   host.rebootedState = fingerprint(rebooted);
+  host.world->files.copyTo(host.runFiles.root());
   return host;
 }
 
 }  // namespace
+
+const HostFiles& HostSetUp::filesForRun() const {
+  runFiles.restore(world->files);
+  return runFiles;
+}
 
 std::vector<HostSetUp> makeHosts(const std::filesystem::path& scratch) {
   std::vector<HostSetUp> hosts;

@@ -16,6 +16,10 @@ struct HostSetUp {
   std::unique_ptr<World> world;
   std::string state;          ///< its fingerprint
   std::string rebootedState;  ///< after a reboot
+  HostFiles runFiles;         ///< a copy of its files, which runs change
+
+  /// The same files as the host has, whatever the last run did.
+  [[nodiscard]] const HostFiles& filesForRun() const;
 };
 
 /// `vfs`: three VMs, each with a VF of one PF that has four. `absent`: two VMs with a VF of a PF

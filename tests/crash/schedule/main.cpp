@@ -48,8 +48,8 @@ int run(const Options& options) {
   if (!options.pairs) {
     std::cout << "seed " << options.seed << std::endl;
   }
-  const Findings findings = runJobs(options.jobs, scratch.path(),
-                                    [&](const Job& job) { return share(options, job); });
+  const Findings findings =
+      runJobs(options.jobs, scratch.path(), [&](const Job& job) { return share(options, job); });
   findings.print();
   return findings.violations == 0 ? 0 : 1;
 }

@@ -25,9 +25,8 @@ Message withoutPid(Message request) {
 // A file in the state directory is created, written, renamed or removed.
 bool isOfDatabase(const Message& request) {
   return request.at(0) == "file" &&
-         std::any_of(request.begin() + 2, request.end(), [](const std::string& path) {
-           return path.starts_with("/var/lib/vfpass");
-         });
+         std::any_of(request.begin() + 2, request.end(),
+                     [](const std::string& path) { return path.starts_with("/var/lib/vfpass"); });
 }
 
 // A VM that crashes ends while libvirt is down, so that nobody calls the hook.
@@ -60,9 +59,8 @@ Chooser asScheduled(const Schedule& schedule) {
   };
 }
 
-Run::Run(const HostSetUp& host, const Schedule& schedule, Chooser chooser,
-         const std::filesystem::path& scratch)
-    : world_(*host.world, scratch / "run"), checks_(world_, host), chooser_(std::move(chooser)) {
+Run::Run(const HostSetUp& host, const Schedule& schedule, Chooser chooser)
+    : world_(*host.world, host.filesForRun()), checks_(world_, host), chooser_(std::move(chooser)) {
   for (const auto& actor : schedule.actors) {
     actors_.push_back({&actor, 0, nullptr, {}, "", 0});
   }

@@ -38,11 +38,11 @@ struct Outcome {
   std::map<std::string, long> counts;
 };
 
-/// Runs a schedule, whose deviations the chooser decides, on a copy of a host.
+/// Runs a schedule, whose deviations the chooser decides, on a copy of a host,
+/// of which there is one at a time.
 class Run {
  public:
-  Run(const HostSetUp& host, const Schedule& schedule, Chooser chooser,
-      const std::filesystem::path& scratch);
+  Run(const HostSetUp& host, const Schedule& schedule, Chooser chooser);
   Outcome execute();
 
  private:

@@ -2,6 +2,7 @@
 
 #include <fstream>
 #include <sstream>
+#include <utility>
 
 namespace vfpass::crash {
 
@@ -13,12 +14,19 @@ namespace {
 // are there and few of them change. Only HostFiles writes there.
 bool isShared(const std::string& name) { return name == "sys" || name.starts_with("sys/"); }
 
+void copyAll(const fs::path& from, const fs::path& to, bool shared) {
+  fs::copy(from, to,
+           fs::copy_options::recursive | fs::copy_options::copy_symlinks |
+               (shared ? fs::copy_options::create_hard_links : fs::copy_options::none));
+}
+
 }  // namespace
 
 void HostFiles::write(const std::string& name, const std::string& text) const {
   fs::create_directories((root_ / name).parent_path());
   if (isShared(name)) {
     fs::remove(root_ / name);
+    changed_->insert(name);
   }
   std::ofstream(root_ / name) << text;
 }
@@ -44,9 +52,37 @@ void HostFiles::copyTo(const fs::path& other) const {
   fs::create_directory(other);
   for (const auto& entry : fs::directory_iterator(root_)) {
     const std::string name = entry.path().filename();
-    fs::copy(entry, other / name,
-             fs::copy_options::recursive | fs::copy_options::copy_symlinks |
-                 (isShared(name) ? fs::copy_options::create_hard_links : fs::copy_options::none));
+    copyAll(entry, other / name, isShared(name));
+  }
+}
+
+void HostFiles::restore(const HostFiles& original) const {
+  for (const auto& entry : fs::directory_iterator(root_)) {
+    if (!isShared(entry.path().filename())) {
+      fs::remove_all(entry);
+    }
+  }
+  for (const auto& entry : fs::directory_iterator(original.root_)) {
+    const std::string name = entry.path().filename();
+    if (!isShared(name)) {
+      copyAll(entry, root_ / name, false);
+    }
+  }
+  for (const auto& name : std::exchange(*changed_, {})) {
+    restoreShared(name, original);
+  }
+}
+
+// With a name that is new, its directories may be new as well.
+void HostFiles::restoreShared(const std::string& name, const HostFiles& original) const {
+  fs::path place = name;
+  while (!original.exists(place.parent_path())) {
+    place = place.parent_path();
+  }
+  fs::remove_all(root_ / place);
+  if (original.exists(place)) {
+    fs::create_directories((root_ / place).parent_path());
+    copyAll(original.root_ / place, root_ / place, true);
   }
 }
 
@@ -54,12 +90,20 @@ bool HostFiles::exists(const std::string& name) const {
   return fs::exists(fs::symlink_status(root_ / name));
 }
 
-void HostFiles::remove(const std::string& name) const { fs::remove_all(root_ / name); }
+void HostFiles::remove(const std::string& name) const {
+  fs::remove_all(root_ / name);
+  if (isShared(name)) {
+    changed_->insert(name);
+  }
+}
 
 void HostFiles::link(const std::string& name, const std::string& target) const {
   const auto place = root_ / name;
   fs::create_directories(place.parent_path());
   fs::remove(place);
+  if (isShared(name)) {
+    changed_->insert(name);
+  }
   fs::create_symlink(fs::path(target).lexically_relative(fs::path(name).parent_path()), place);
 }
 

@@ -2,6 +2,8 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <memory>
+#include <set>
 #include <string>
 
 #include "vfpass/pci_address.hpp"
@@ -11,7 +13,8 @@ namespace vfpass::crash {
 /// The directory that is the root of the simulated host. Names are relative to it.
 class HostFiles {
  public:
-  explicit HostFiles(std::filesystem::path root) : root_(std::move(root)) {}
+  explicit HostFiles(std::filesystem::path root)
+      : root_(std::move(root)), changed_(std::make_shared<std::set<std::string>>()) {}
 
   [[nodiscard]] const std::filesystem::path& root() const { return root_; }
 
@@ -24,6 +27,9 @@ class HostFiles {
                                      std::size_t length) const;
   /// Replaces the directory by a copy, in which writes do not change this one.
   void copyTo(const std::filesystem::path& other) const;
+  /// Undoes all changes of this directory, which was copied from the other one. Those in sysfs must
+  /// have been made through this object or through copies of it.
+  void restore(const HostFiles& original) const;
   /// Also true for a link without a target.
   [[nodiscard]] bool exists(const std::string& name) const;
   void remove(const std::string& name) const;
@@ -37,7 +43,10 @@ class HostFiles {
   [[nodiscard]] bool hasFunction(const std::string& function) const;
 
  private:
+  void restoreShared(const std::string& name, const HostFiles& original) const;
+
   std::filesystem::path root_;
+  std::shared_ptr<std::set<std::string>> changed_;  // names in sysfs
 };
 
 }  // namespace vfpass::crash

@@ -43,10 +43,10 @@ Program hookCall(const std::string& domain, const std::string& operation,
 World::World(const fs::path& root) : files(emptyHost(root)), disk(files), kernel(files) {}
 
 World::World(const World& other, const fs::path& root)
-    : files(copiedHost(other.files, root)),
-      disk(files),
-      kernel(other.kernel, files),
-      boot_(other.boot_) {
+    : World(other, copiedHost(other.files, root)) {}
+
+World::World(const World& other, HostFiles copiedFiles)
+    : files(std::move(copiedFiles)), disk(files), kernel(other.kernel, files), boot_(other.boot_) {
   hypervisor.domains = other.hypervisor.domains;
 }
 

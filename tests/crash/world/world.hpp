@@ -23,6 +23,8 @@ class World {
   explicit World(const std::filesystem::path& root);
   /// A copy in another directory, which it replaces.
   World(const World& other, const std::filesystem::path& root);
+  /// A copy with these files, which are those of the other one.
+  World(const World& other, HostFiles copiedFiles);
   World(const World&) = delete;
   World& operator=(const World&) = delete;
   ~World() = default;
