@@ -95,7 +95,7 @@ std::string_view toString(LeftOutReason reason);  ///< `managed`, `other-bus`, `
 
 struct LeftOut {
   std::string form;                  ///< its element: `<hostdev type='pci'>`
-  std::optional<PciAddress> device;  ///< nullopt: it is no PCI function, or not known
+  std::optional<PciAddress> device;  ///< nullopt: not a PCI function, or not known
   LeftOutReason reason = LeftOutReason::invalid;
   std::string message;  ///< printable, without the device
   std::string remedy;   ///< may be empty

@@ -103,7 +103,7 @@ class Kernel {
   /// kernel or the firmware has no such counters.
   virtual std::optional<ErrorCounts> errorCounts(const PciAddress& function) = 0;
 
-  /// What the kernel log says of the function; nullopt if it is no GPU of NVIDIA.
+  /// What the kernel log says of the function; nullopt unless it is a GPU of NVIDIA.
   virtual std::optional<XidLog> xidLog(const PciAddress& function) = 0;
 
   /// What identifies the function in every slot: vendor and device, function number, index of a VF,

@@ -62,7 +62,7 @@ struct Writing {
 
 void writeDraft(const std::filesystem::path& file, const std::string& content,
                 const Writing& writing) {
-  // A name that begins with a dot is no mapping, should a signal end the process here.
+  // A name that begins with a dot is not a mapping, should a signal end the process here.
   std::string draft = file.parent_path() / ("." + file.filename().string() + ".XXXXXX");
   const FileDescriptor target(::mkostemp(draft.data(), O_CLOEXEC));
   if (!target) {

@@ -15,7 +15,7 @@
 namespace vfpass::domain {
 namespace {
 
-// An NVMe disk is no device of a mapping.
+// A mapping cannot have an NVMe disk.
 std::optional<PciAddress> hostFunction(pugi::xml_node device) {
   const bool disk = std::string_view(device.name()) == "disk";
   const auto host = hostAddressElement(device);

@@ -23,7 +23,7 @@ namespace {
 
 using XmlHandler = std::vector<Lease> (*)(const CalledDomain&, const Places&);
 /// Needs only the domain's UUID: nothing that somebody writes into the XML can prevent it, and text
-/// that is no XML, or only its beginning, is accepted.
+/// that is not XML, or only its beginning, is accepted.
 using LeaseHandler = std::vector<Lease> (*)(const Uuid&, const std::string& xml, const Places&);
 using Handler = std::variant<XmlHandler, LeaseHandler>;
 

@@ -51,10 +51,10 @@ PortFault withoutIpoib(const PhysicalFunction& pf) {
 // The kernel combines the PFs of a Socket Direct card into the netdev of the one with the lowest
 // bus number, and disconnects the others from the network (since Linux 6.9, mlx5/core/lib/sd.c).
 PortFault secondary(const PhysicalFunction& pf, const PciAddress& mainPf) {
-  return {
-      "has no netdev of its own, because PF " + toString(mainPf) +
-          " of the same Socket Direct card has the one of both",
-      "choose PF " + toString(mainPf) + "; if the card is no Socket Direct card, " + lookAtLog(pf)};
+  return {"has no netdev of its own, because PF " + toString(mainPf) +
+              " of the same Socket Direct card has the one of both",
+          "choose PF " + toString(mainPf) + "; if the card is not a Socket Direct card, " +
+              lookAtLog(pf)};
 }
 
 // A namespace can hold netdev and RDMA device (`rdma system set netns exclusive`).

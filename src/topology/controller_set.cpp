@@ -13,7 +13,7 @@ constexpr std::uint8_t slotsOfBus = 32;
 
 ControllerSet::ControllerSet(const GuestMachine& guest) : guest_(guest) {
   for (const PciController& controller : guest.controllers) {
-    // Bridges of <qemu:commandline> are no controllers of the domain, and have higher numbers.
+    // Bridges of <qemu:commandline> are not controllers of the domain, and have higher numbers.
     if (controller.index <= highestIndex) {
       foreignIndexes_.insert(controller.index);
     }

@@ -251,7 +251,7 @@ Canary plantCanary(const Root& root, KernelWriter& writer, DeviceMemory& memory,
   Canary canary;
   canary.places.function = function;
   if (!isGpu(root, function)) {
-    canary.problem = "it is no GPU";
+    canary.problem = "it is not a GPU";
   } else if (checks == MemoryChecks::off) {
     canary.problem = "gpu-memory-check in host.yaml is false or not applied";
   } else if (!readsAreHarmless) {

@@ -37,7 +37,7 @@ std::string exchangeNetlink(int protocol, const std::string& request,
                             const ExchangePurpose& purpose, std::chrono::milliseconds deadline);
 
 /// Sends a change and returns the kernel's acknowledgement, which may be a refusal. Throws
-/// TimeoutError, and Error for a reply that is no acknowledgement.
+/// TimeoutError, and Error for a reply that is not an acknowledgement.
 Acknowledgement sendChange(int protocol, const std::string& request, const ExchangePurpose& purpose,
                            std::chrono::milliseconds deadline);
 

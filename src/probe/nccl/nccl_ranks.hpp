@@ -36,7 +36,7 @@ class RankGpu {
   [[nodiscard]] std::uint64_t freeBytes() const;
   /// Allocates source and destination, of this size each.
   void allocate(std::uint64_t bytes);
-  /// Overwrites the first bytes of the destination with bytes that are no number as a float.
+  /// Overwrites the first bytes of the destination with bytes that are not a number as a float.
   void poison(std::uint64_t bytes) const;
   /// True once the stream has no work left.
   [[nodiscard]] bool idle() const;

@@ -38,7 +38,7 @@ void WrongValues::add(const WrongValues& other) {
 
 WrongValues compareValues(std::span<const float> values, std::uint64_t index, std::uint32_t seed,
                           float factor) {
-  // Counted first, because this loop is vectorized; a value that is no number is unequal, too.
+  // Counted first, because this loop is vectorized; a value that is not a number is unequal, too.
   std::uint64_t count = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
     count += values[i] != valueAt(index + i, seed) * factor ? 1U : 0U;

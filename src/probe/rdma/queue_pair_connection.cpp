@@ -116,7 +116,7 @@ void requireUsablePort(const ibv_port_attr& attributes, const std::string& label
     requireActiveInfiniband(attributes, label);
   }
   // Every InfiniBand packet has a destination LID, also one with a global route header, and 0 is
-  // reserved. SM LID 0 alone is no error: a port can be configured without a subnet manager.
+  // reserved. SM LID 0 alone is not an error: a port can be configured without a subnet manager.
   if (attributes.lid == 0) {
     throw Error(label + " has LID 0: " +
                     (attributes.sm_lid == 0 ? "no subnet manager has configured it"

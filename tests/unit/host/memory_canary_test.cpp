@@ -163,7 +163,7 @@ TEST_F(MemoryCanaryTest, TouchesNoMemoryThatMayBeInUseOrAsleep) {
   tree_.file(folder_ + "/resource", "0x00000000a0000000 0x00000000a0ffffff 0x0000000000040200\n");
   EXPECT_EQ(check().reason, "it has no BAR for its memory");
   tree_.file(folder_ + "/class", "0x020000\n");
-  EXPECT_EQ(check().reason, "it is no GPU");
+  EXPECT_EQ(check().reason, "it is not a GPU");
   EXPECT_EQ(memory_.accesses, 0);
 }
 

@@ -121,7 +121,7 @@ class JsonReader::Elements {
     std::size_t index_;
   };
 
-  /// No elements if it is no list.
+  /// No elements unless it is a list.
   explicit Elements(JsonReader list) : list_(std::move(list)) {}
 
   [[nodiscard]] std::size_t size() const;

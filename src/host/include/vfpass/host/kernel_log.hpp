@@ -24,7 +24,7 @@ std::optional<std::vector<std::string>> readKernelMessages(
 /// A line of a record of the kernel log.
 struct KernelRecord {
   std::uint64_t sequence = 0;  ///< counts the records of this boot
-  std::string_view text;       ///< kernelText(): empty if it is no message of the kernel itself
+  std::string_view text;       ///< kernelText(): empty unless the kernel itself wrote it
 };
 
 /// Calls `visit` for each line of the log that the kernel's buffer still has, oldest first, until

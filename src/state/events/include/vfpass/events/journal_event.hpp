@@ -67,7 +67,7 @@ struct Subject {
   std::optional<Uuid> domain;  ///< nullopt: not known (yet)
   std::vector<PciAddress> pfs;
   std::vector<PciAddress> vfs;
-  std::vector<PciAddress> functions;  ///< PCI functions that are no VFs
+  std::vector<PciAddress> functions;  ///< PCI functions other than VFs
   std::optional<Invoker> invoker;     ///< nullopt: a service, or unknown
 
   /// Adds the devices of these leases, each one once.
