@@ -150,7 +150,7 @@ bool mayEndLastLease(const Plan& plan, Tools& tools) {
 
 }  // namespace
 
-void checkCreatedVfs(const CreateVfs& created, const Plan& plan, Tools& tools) {
+void requireCreatedVfs(const CreateVfs& created, const Plan& plan, Tools& tools) {
   std::vector<Lease> leases;
   for (const auto& step : plan.steps) {
     const auto* record = std::get_if<RecordLease>(&step.action);

@@ -16,9 +16,8 @@
 
 namespace vfpass::apply {
 
-/// Checks that newly created VFs are where the leases say and that they can be assigned; throws
-/// otherwise.
-void checkCreatedVfs(const CreateVfs& created, const Plan& plan, Tools& tools);
+/// Throws unless newly created VFs are where the leases say and can be assigned.
+void requireCreatedVfs(const CreateVfs& created, const Plan& plan, Tools& tools);
 
 /// What libvirt has answered.
 struct AskedDefinitions {

@@ -183,7 +183,7 @@ class Run {
       begun_ = false;
       done_ = at + 1;
       if (const auto* created = std::get_if<CreateVfs>(&plan_.steps[at].action)) {
-        checkCreatedVfs(*created, plan_, tools_);
+        requireCreatedVfs(*created, plan_, tools_);
       }
     }
     tools_.database.markSteps(operation_, first, end - first, state::StepStatus::done);

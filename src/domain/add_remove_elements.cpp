@@ -125,7 +125,7 @@ Error conflict(const Lease& lease, const std::string& reason) {
 }
 
 // All leases of a domain name the same tree.
-void checkControllers(const std::vector<Lease>& leases, std::set<std::string> aliases) {
+void requireOneTree(const std::vector<Lease>& leases, std::set<std::string> aliases) {
   for (const GuestController& controller : controllersOf(leases)) {
     if (!aliases.insert(controllerAlias(controller)).second) {
       throw conflict(leases.front(), "controller " + std::to_string(controller.index) +
@@ -143,7 +143,7 @@ void checkControllers(const std::vector<Lease>& leases, std::set<std::string> al
   }
 }
 
-void checkLeases(const Uuid& domain, const std::vector<Lease>& leases) {
+void requireConsistentLeases(const Uuid& domain, const std::vector<Lease>& leases) {
   std::set<std::string> aliases;
   std::set<PciAddress> ports;
   for (const auto& lease : leases) {
@@ -157,7 +157,7 @@ void checkLeases(const Uuid& domain, const std::vector<Lease>& leases) {
       ports.insert(lease.guest.port->address);
     }
   }
-  checkControllers(leases, aliases);
+  requireOneTree(leases, aliases);
   for (const auto& lease : leases) {
     auto leader = lease.guest.port.value_or(RootPort{}).address;
     leader.function = 0;
@@ -172,7 +172,7 @@ void checkLeases(const Uuid& domain, const std::vector<Lease>& leases) {
 
 std::string withLeases(std::string_view xml, const std::vector<Lease>& leases,
                        const Templates& templates, const SealKey& key) {
-  checkLeases(domainUuid(Document(xml)), leases);
+  requireConsistentLeases(domainUuid(Document(xml)), leases);
   // A detach that left the devices to the domain is rolled back.
   if (const auto back = withDevicesTakenBack(xml, leases)) {
     const Document document(*back);

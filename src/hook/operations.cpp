@@ -110,7 +110,7 @@ Inventory readDevices(host::SystemKernel& kernel, const std::vector<Lease>& leas
 }
 
 // libvirt applies the elements, whatever the metadata says.
-void checkElements(const CalledDomain& parsed) {
+void requireSameElements(const CalledDomain& parsed) {
   const auto differences = domain::elementDifferences(parsed.xml, parsed.leases);
   if (!differences.empty()) {
     throw Error("the devices in the domain XML are not those that vfpass attached: " +
@@ -287,7 +287,7 @@ std::vector<Lease> prepare(const CalledDomain& parsed, const Places& places) {
                 "run `vfpass attach " + printable(shellQuoted(parsed.name)) + "`");
   }
   domain::requireKnownClaims(parsed);
-  checkElements(parsed);
+  requireSameElements(parsed);
   Resources place(places);
   const auto recovered = apply::recover(place.tools, parsed.uuid);
   logRecovered(recovered);

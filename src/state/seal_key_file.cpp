@@ -43,7 +43,7 @@ std::string readText(int descriptor, const fs::path& file, std::size_t limit) {
   }
 }
 
-void checkOwner(const struct stat& status, const fs::path& path) {
+void requireKeyOwner(const struct stat& status, const fs::path& path) {
   if (status.st_uid != 0 && status.st_uid != ::geteuid()) {
     throw badKey(path, "owned by user id " + std::to_string(status.st_uid) + ", not by root",
                  "if no other user can have read it, run `chown root " + shellWord(path) + "`");
@@ -51,12 +51,12 @@ void checkOwner(const struct stat& status, const fs::path& path) {
 }
 
 // Whoever can write to the directory can replace the key.
-void checkFolder(const fs::path& folder) {
+void requireKeyFolder(const fs::path& folder) {
   struct stat status = {};
   if (::stat(folder.c_str(), &status) != 0) {
     throw systemFailure("cannot stat " + shown(folder), errno, folder);
   }
-  checkOwner(status, folder);
+  requireKeyOwner(status, folder);
   const bool groupWrites = (status.st_mode & S_IWGRP) != 0 && status.st_gid != 0;
   if (groupWrites || (status.st_mode & S_IWOTH) != 0) {
     throw badKey(folder / "seal.key", "other users can write to its directory",
@@ -64,7 +64,7 @@ void checkFolder(const fs::path& folder) {
   }
 }
 
-void checkFile(int descriptor, const fs::path& file) {
+void requireKeyFile(int descriptor, const fs::path& file) {
   struct stat status = {};
   if (::fstat(descriptor, &status) != 0) {
     throw systemFailure("cannot stat " + shown(file), errno, file.parent_path());
@@ -72,7 +72,7 @@ void checkFile(int descriptor, const fs::path& file) {
   if (!S_ISREG(status.st_mode)) {
     throw badKey(file, "not a regular file", "remove it");
   }
-  checkOwner(status, file);
+  requireKeyOwner(status, file);
   if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
     throw badKey(
         file, "other users can read or write it",
@@ -96,8 +96,8 @@ std::vector<std::uint8_t> readSecret(const fs::path& file) {
   if (!opened) {
     throw Error("cannot open seal key " + shown(file) + ": " + errnoText(errno), "run as root");
   }
-  checkFolder(file.parent_path());
-  checkFile(opened.get(), file);
+  requireKeyFolder(file.parent_path());
+  requireKeyFile(opened.get(), file);
   const std::string text = readText(opened.get(), file, 3 * secretSize);
   std::vector<std::uint8_t> secret(secretSize);
   if (!parseHexBytes(trim(text), 0, secret)) {
@@ -168,7 +168,7 @@ SealKey makeSealKey(const SealKeyPlaces& places) {
   if (key.secret.empty()) {
     readHostId(places.machineId);  // fails before anything is created
     makeConfigDirectory(places.configDirectory);
-    checkFolder(places.configDirectory);
+    requireKeyFolder(places.configDirectory);
     createKey(keyFile(places));
     key = readSealKey(places);
   }

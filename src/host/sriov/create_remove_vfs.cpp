@@ -143,7 +143,7 @@ std::optional<Error> enablingRefused(const PciAddress& pf, std::size_t count,
                    "), and if the firmware refuses a single VF, too, power-cycle the machine");
 }
 
-void checkCount(const Root& root, const CreateVfs& action, const std::string& name) {
+void requirePossibleCount(const Root& root, const CreateVfs& action, const std::string& name) {
   const auto total = root.readNumber(functionPath(action.pf) + "/sriov_totalvfs");
   if (!total || *total == 0) {
     throw Error(name + ": cannot create VFs: SR-IOV is disabled or not supported",
@@ -294,7 +294,7 @@ void removeIncomplete(const Root& root, KernelWriter& writer, const PciAddress& 
 void createVfs(const Root& root, KernelWriter& writer, const CreateVfs& action,
                std::chrono::milliseconds deadline, std::chrono::milliseconds removal) {
   const std::string name = toString(action.pf);
-  checkCount(root, action, name);
+  requirePossibleCount(root, action, name);
   const Creation creation = writeCountProbing(root, writer, action, deadline);
   std::size_t present = 0;
   const bool complete = pollUntil(Deadline(std::min(deadline, deadlines::vfLinks)), [&] {
