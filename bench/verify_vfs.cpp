@@ -73,8 +73,8 @@ Json inventory() {
 
 std::string runOf(const std::string& initiator, const std::string& target) {
   return R"({"owners": {"target": {"bytes_checked": 999999999}}, "bandwidth": {"gigabits_per_second": 97}, "memory": {"initiator": {"kind": ")" +
-         initiator + R"(", "road": "DMA-BUF"}, "target": {"kind": ")" + target +
-         R"(", "road": "DMA-BUF"}}})";
+         initiator + R"(", "registration": "dma-buf"}, "target": {"kind": ")" + target +
+         R"(", "registration": "dma-buf"}}})";
 }
 
 std::string probeText(const std::string& seconds) {
