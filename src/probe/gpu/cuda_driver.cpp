@@ -30,7 +30,7 @@ CudaDriver::CudaDriver(const std::vector<std::string>& libraries)
   findMemoryFunctions();
   findKernelFunctions();
   findStreamFunctions();
-  check(initialize_(0), "cannot initialize CUDA");
+  require(initialize_(0), "cannot initialize CUDA");
 }
 
 void CudaDriver::findDeviceFunctions() {
@@ -87,7 +87,7 @@ std::string CudaDriver::describe(CudaStatus status) const {
   return std::string(text) + " (" + name + ")";
 }
 
-void CudaDriver::check(CudaStatus status, const std::string& what) const {
+void CudaDriver::require(CudaStatus status, const std::string& what) const {
   if (status != success) {
     throw CudaError(status, what + ": " + describe(status),
                     "check nvidia-smi and the guest's dmesg");
@@ -98,11 +98,11 @@ namespace {
 
 std::vector<CudaDevice> allGpus(const CudaDriver& driver) {
   int count = 0;
-  driver.check(driver.deviceCount(&count), "cannot count GPUs");
+  driver.require(driver.deviceCount(&count), "cannot count GPUs");
   std::vector<CudaDevice> devices;
   for (int index = 0; index < count; ++index) {
     CudaDevice device = 0;
-    driver.check(driver.deviceGet(&device, index), "cannot open GPU " + std::to_string(index));
+    driver.require(driver.deviceGet(&device, index), "cannot open GPU " + std::to_string(index));
     devices.push_back(device);
   }
   return devices;
@@ -170,15 +170,15 @@ void hideOtherGpus(const GpuChoice& choice, const SysfsReader& files) {
 
 std::string nameOf(const CudaDriver& driver, CudaDevice device) {
   std::array<char, 256> text{};
-  driver.check(driver.deviceName(text.data(), text.size() - 1, device),
-               "cannot read the GPU's name");
+  driver.require(driver.deviceName(text.data(), text.size() - 1, device),
+                 "cannot read the GPU's name");
   return text.data();
 }
 
 std::string pciAddressOf(const CudaDriver& driver, CudaDevice device) {
   std::array<char, 32> text{};
-  driver.check(driver.devicePciBusId(text.data(), text.size() - 1, device),
-               "cannot read the GPU's PCI address");
+  driver.require(driver.devicePciBusId(text.data(), text.size() - 1, device),
+                 "cannot read the GPU's PCI address");
   return toLower(text.data());
 }
 
@@ -202,8 +202,8 @@ CudaDevice findGpu(const CudaDriver& driver, const GpuChoice& choice) {
 
 Gpu::Gpu(std::shared_ptr<const CudaDriver> driver, const GpuChoice& choice)
     : driver_(std::move(driver)), device_(findGpu(*driver_, choice)) {
-  driver_->check(driver_->primaryContextRetain(&context_, device_),
-                 "cannot create a context on " + describe(choice));
+  driver_->require(driver_->primaryContextRetain(&context_, device_),
+                   "cannot create a context on " + describe(choice));
   try {
     makeCurrent();
     loadKernels();
@@ -234,21 +234,21 @@ void Gpu::loadKernels() {
                     printable(trim(log.data())),
                 "install a newer GPU driver; R470 and later are known to work");
   }
-  driver_->check(driver_->moduleFunction(&fill_, module_, "vfpassFill"),
-                 "cannot find kernel vfpassFill");
-  driver_->check(driver_->moduleFunction(&check_, module_, "vfpassCheck"),
-                 "cannot find kernel vfpassCheck");
+  driver_->require(driver_->moduleFunction(&fill_, module_, "vfpassFill"),
+                   "cannot find kernel vfpassFill");
+  driver_->require(driver_->moduleFunction(&check_, module_, "vfpassCheck"),
+                   "cannot find kernel vfpassCheck");
 }
 
 int Gpu::attribute(CudaAttribute attribute) const {
   int value = 0;
-  driver_->check(driver_->deviceAttribute(&value, attribute, device_),
-                 "cannot read GPU attribute " + std::to_string(static_cast<int>(attribute)));
+  driver_->require(driver_->deviceAttribute(&value, attribute, device_),
+                   "cannot read GPU attribute " + std::to_string(static_cast<int>(attribute)));
   return value;
 }
 
 void Gpu::makeCurrent() const {
-  driver_->check(driver_->contextSetCurrent(context_), "cannot enter the GPU's context");
+  driver_->require(driver_->contextSetCurrent(context_), "cannot enter the GPU's context");
 }
 
 void Gpu::launch(CudaFunction function, const GpuMessages& messages, std::uint64_t seed,
@@ -263,9 +263,9 @@ void Gpu::launch(CudaFunction function, const GpuMessages& messages, std::uint64
   const auto columns =
       static_cast<unsigned>(std::clamp((place.size + tileBytes - 1) / tileBytes, 1ULL, maxColumns));
   const auto rows = static_cast<unsigned>(std::clamp(place.count, 1ULL, maxRows));
-  driver_->check(driver_->launch(function, columns, rows, 1, blockThreads, 1, 1, 0, nullptr,
-                                 arguments.data(), nullptr),
-                 "cannot start a kernel");
+  driver_->require(driver_->launch(function, columns, rows, 1, blockThreads, 1, 1, 0, nullptr,
+                                   arguments.data(), nullptr),
+                   "cannot start a kernel");
 }
 
 void Gpu::startFill(const GpuMessages& messages, std::uint64_t seed,
@@ -277,7 +277,9 @@ void Gpu::startCheck(const GpuMessages& messages, std::uint64_t seed, CudaAddres
   launch(check_, messages, seed, results);
 }
 
-void Gpu::wait() const { driver_->check(driver_->contextSynchronize(), "cannot wait for the GPU"); }
+void Gpu::wait() const {
+  driver_->require(driver_->contextSynchronize(), "cannot wait for the GPU");
+}
 
 void Gpu::flushForeignWrites() const {
   constexpr int visibleToOwner = 100;  // CU_GPU_DIRECT_RDMA_WRITES_ORDERING_OWNER, and the scope
@@ -290,8 +292,8 @@ void Gpu::flushForeignWrites() const {
   if (ordered || !flushable) {
     return;
   }
-  driver_->check(driver_->flushRdmaWrites(currentContext, visibleToOwner),
-                 "cannot flush other devices' writes to GPU memory");
+  driver_->require(driver_->flushRdmaWrites(currentContext, visibleToOwner),
+                   "cannot flush other devices' writes to GPU memory");
 }
 
 std::shared_ptr<const Gpu> openGpu(const GpuChoice& choice) {

@@ -58,7 +58,7 @@ class CudaDriver {
 
   /// Throws CudaError with the driver's message unless `status` is success. `what` names the failed
   /// operation: `cannot open GPU 0`.
-  void check(CudaStatus status, const std::string& what) const;
+  void require(CudaStatus status, const std::string& what) const;
   /// CUDA's message and name for a status.
   [[nodiscard]] std::string describe(CudaStatus status) const;
 

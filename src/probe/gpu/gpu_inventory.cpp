@@ -118,10 +118,10 @@ Json attributeOf(const CudaDriver& driver, CudaDevice device, CudaAttribute attr
 
 Json describeGpu(const CudaDriver& driver, int index) {
   CudaDevice device = 0;
-  driver.check(driver.deviceGet(&device, index), "cannot open GPU " + std::to_string(index));
+  driver.require(driver.deviceGet(&device, index), "cannot open GPU " + std::to_string(index));
   const std::string name = nameOf(driver, device);
   std::size_t memory = 0;
-  driver.check(driver.deviceTotalMemory(&memory, device), "cannot read the GPU's memory size");
+  driver.require(driver.deviceTotalMemory(&memory, device), "cannot read the GPU's memory size");
   const auto attribute = [&](CudaAttribute wanted) { return attributeOf(driver, device, wanted); };
   return {
       {"index", index},
@@ -151,9 +151,9 @@ Json readCuda(const GpuSurroundings& surroundings, const std::vector<std::string
     result["libcuda"]["found"] = true;
     int version = 0;
     int count = 0;
-    driver.check(driver.driverVersion(&version), "cannot read the CUDA version");
+    driver.require(driver.driverVersion(&version), "cannot read the CUDA version");
     result["libcuda"]["cuda_version"] = version;
-    driver.check(driver.deviceCount(&count), "cannot count GPUs");
+    driver.require(driver.deviceCount(&count), "cannot count GPUs");
     for (int index = 0; index < count; ++index) {
       result["devices"].push_back(describeGpu(driver, index));
     }

@@ -24,8 +24,8 @@ constexpr std::uint64_t allocationUnit = std::uint64_t{2} << 20U;
 GpuBuffer::GpuBuffer(std::shared_ptr<const Gpu> gpu, std::uint64_t bytes)
     : gpu_(std::move(gpu)), bytes_((bytes + allocationUnit - 1) / allocationUnit * allocationUnit) {
   gpu_->makeCurrent();
-  gpu_->driver().check(gpu_->driver().memoryAllocate(&address_, bytes_),
-                       "cannot allocate " + std::to_string(bytes_) + " bytes of GPU memory");
+  gpu_->driver().require(gpu_->driver().memoryAllocate(&address_, bytes_),
+                         "cannot allocate " + std::to_string(bytes_) + " bytes of GPU memory");
 }
 
 GpuBuffer::~GpuBuffer() {
@@ -49,8 +49,8 @@ FileDescriptor GpuBuffer::exportDmaBuf() const {
                 "use the open kernel modules and Linux 5.12 or later, or load nvidia_peermem");
   }
   int descriptor = -1;
-  driver.check(driver.memoryRangeHandle(&descriptor, address_, bytes_, dmaBufHandle, 0),
-               "cannot export GPU memory as DMA-BUF");
+  driver.require(driver.memoryRangeHandle(&descriptor, address_, bytes_, dmaBufHandle, 0),
+                 "cannot export GPU memory as DMA-BUF");
   return FileDescriptor(descriptor);
 }
 
@@ -58,8 +58,8 @@ GpuMemory::GpuMemory(std::shared_ptr<const Gpu> gpu, std::uint64_t bytes, std::u
     : gpu_(gpu), buffer_(gpu, bytes), results_(gpu, slots * sizeof(SlotResult)) {
   const int yes = 1;
   const CudaDriver& driver = gpu_->driver();
-  driver.check(driver.pointerSetAttribute(&yes, syncMemoryOperations, buffer_.address()),
-               "cannot make copies of GPU memory synchronous");
+  driver.require(driver.pointerSetAttribute(&yes, syncMemoryOperations, buffer_.address()),
+                 "cannot make copies of GPU memory synchronous");
 }
 
 GpuMessages GpuMemory::messages(const Ring& ring, const MessageRange& range) const {
@@ -86,12 +86,12 @@ std::vector<SlotDifference> GpuMemory::compare(const Ring& ring, std::uint64_t s
   const CudaDriver& driver = gpu_->driver();
   std::vector<SlotResult> results(range.count);
   const std::size_t resultBytes = results.size() * sizeof(SlotResult);
-  driver.check(driver.memoryCopyIn(results_.address(), results.data(), resultBytes),
-               "cannot prepare the GPU's check");
+  driver.require(driver.memoryCopyIn(results_.address(), results.data(), resultBytes),
+                 "cannot prepare the GPU's check");
   gpu_->startCheck(messages(ring, range), seed, results_.address());
   gpu_->wait();
-  driver.check(driver.memoryCopyOut(results.data(), results_.address(), resultBytes),
-               "cannot read the result of the GPU's check");
+  driver.require(driver.memoryCopyOut(results.data(), results_.address(), resultBytes),
+                 "cannot read the result of the GPU's check");
   std::vector<SlotDifference> wrong;
   for (std::uint64_t i = 0; i < range.count; ++i) {
     if (results[i].wrongBytes != 0) {
@@ -103,14 +103,14 @@ std::vector<SlotDifference> GpuMemory::compare(const Ring& ring, std::uint64_t s
 
 void GpuMemory::read(std::uint64_t offset, std::span<std::byte> into) {
   gpu_->makeCurrent();
-  gpu_->driver().check(
+  gpu_->driver().require(
       gpu_->driver().memoryCopyOut(into.data(), buffer_.address() + offset, into.size()),
       "cannot copy from GPU memory");
 }
 
 void GpuMemory::write(std::uint64_t offset, std::span<const std::byte> from) {
   gpu_->makeCurrent();
-  gpu_->driver().check(
+  gpu_->driver().require(
       gpu_->driver().memoryCopyIn(buffer_.address() + offset, from.data(), from.size()),
       "cannot copy to GPU memory");
 }

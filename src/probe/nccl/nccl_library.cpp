@@ -26,7 +26,7 @@ std::vector<std::string> NcclLibrary::usualLibraries() {
 NcclLibrary::NcclLibrary(const std::vector<std::string>& libraries)
     : library_(libraries, installNccl, SharedLibrary::Binding::lazy) {
   findFunctions();
-  check(getVersion_(&version_), "cannot read the version of NCCL");
+  require(getVersion_(&version_), "cannot read the version of NCCL");
   if (version_ < oldestVersion) {
     throw Error("NCCL " + ncclVersionText(version_) + " is too old: at least " +
                     ncclVersionText(oldestVersion) + " is needed",
@@ -48,7 +48,7 @@ void NcclLibrary::findFunctions() {
   library_.require(allGather, "ncclAllGather");
 }
 
-void NcclLibrary::check(NcclResult result, const std::string& what) const {
+void NcclLibrary::require(NcclResult result, const std::string& what) const {
   if (result == ncclSuccess) {
     return;
   }
@@ -59,10 +59,11 @@ void NcclLibrary::check(NcclResult result, const std::string& what) const {
               "see the warnings of NCCL in the log");
 }
 
-void NcclLibrary::checkAsync(NcclCommunicator communicator, const std::string& what) const {
+void NcclLibrary::requireNoAsyncError(NcclCommunicator communicator,
+                                      const std::string& what) const {
   NcclResult error = ncclSuccess;
-  check(getAsyncError_(communicator, &error), "cannot ask NCCL for errors");
-  check(error, what);
+  require(getAsyncError_(communicator, &error), "cannot ask NCCL for errors");
+  require(error, what);
 }
 
 }  // namespace vfpass::probe

@@ -44,9 +44,9 @@ class NcclLibrary {
   [[nodiscard]] int version() const { return version_; }
 
   /// Throws Error with NCCL's message unless `result` is success. `what` names what failed.
-  void check(NcclResult result, const std::string& what) const;
+  void require(NcclResult result, const std::string& what) const;
   /// Throws the error that this communicator has reported since it was created, if any.
-  void checkAsync(NcclCommunicator communicator, const std::string& what) const;
+  void requireNoAsyncError(NcclCommunicator communicator, const std::string& what) const;
 
   NcclResult (*getUniqueId)(NcclUniqueId*) = nullptr;
   NcclResult (*initRank)(NcclCommunicator*, int, NcclUniqueId, int) = nullptr;

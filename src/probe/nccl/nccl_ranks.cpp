@@ -80,12 +80,12 @@ NcclRanks::NcclRanks(const NcclLibrary& nccl, const std::vector<std::unique_ptr<
 /// the others.
 template <typename Start>
 void NcclRanks::together(const std::string& what, const Start& start) const {
-  nccl_.check(nccl_.groupStart(), what);
+  nccl_.require(nccl_.groupStart(), what);
   for (std::size_t local = 0; local < gpus_.size(); ++local) {
     gpus_[local]->makeCurrent();
-    nccl_.check(start(local), what);
+    nccl_.require(start(local), what);
   }
-  nccl_.check(nccl_.groupEnd(), what);
+  nccl_.require(nccl_.groupEnd(), what);
 }
 
 void NcclRanks::meet(const NcclUniqueId& id) {
@@ -97,7 +97,7 @@ void NcclRanks::meet(const NcclUniqueId& id) {
 
 void NcclRanks::part() {
   for (const NcclCommunicator each : communicators_) {
-    nccl_.check(nccl_.destroy(each), "cannot close the communicator");
+    nccl_.require(nccl_.destroy(each), "cannot close the communicator");
   }
 }
 
@@ -109,11 +109,11 @@ void NcclRanks::waitForAll(const std::string& what) const {
     gpus_[local]->makeCurrent();
     for (unsigned polls = 1; !gpus_[local]->idle(); ++polls) {
       if (polls % pollsPerQuestion == 0) {
-        nccl_.checkAsync(communicators_[local], what);
+        nccl_.requireNoAsyncError(communicators_[local], what);
       }
       ::sched_yield();
     }
-    nccl_.checkAsync(communicators_[local], what);
+    nccl_.requireNoAsyncError(communicators_[local], what);
   }
 }
 
@@ -264,11 +264,11 @@ void requireStreams(const CudaDriver& driver) {
 RankGpu::RankGpu(std::shared_ptr<const CudaDriver> driver, const GpuChoice& choice)
     : driver_(std::move(driver)), device_(findGpu(*driver_, choice)) {
   requireStreams(*driver_);
-  driver_->check(driver_->primaryContextRetain(&context_, device_),
-                 "cannot create a context on " + describe(choice));
+  driver_->require(driver_->primaryContextRetain(&context_, device_),
+                   "cannot create a context on " + describe(choice));
   try {
     makeCurrent();
-    driver_->check(driver_->streamCreate(&stream_, nonBlockingStream), "cannot create a stream");
+    driver_->require(driver_->streamCreate(&stream_, nonBlockingStream), "cannot create a stream");
     exchange_ = newMemory(exchangeBytes);
   } catch (...) {
     release();
@@ -292,21 +292,21 @@ void RankGpu::release() {
 }
 
 void RankGpu::makeCurrent() const {
-  driver_->check(driver_->contextSetCurrent(context_), "cannot enter the GPU's context");
+  driver_->require(driver_->contextSetCurrent(context_), "cannot enter the GPU's context");
 }
 
 std::uint64_t RankGpu::freeBytes() const {
   std::size_t free = 0;
   std::size_t total = 0;
   makeCurrent();
-  driver_->check(driver_->memoryInfo(&free, &total), "cannot read the GPU's free memory");
+  driver_->require(driver_->memoryInfo(&free, &total), "cannot read the GPU's free memory");
   return free;
 }
 
 CudaAddress RankGpu::newMemory(std::uint64_t bytes) const {
   CudaAddress memory = 0;
-  driver_->check(driver_->memoryAllocate(&memory, bytes),
-                 "cannot allocate " + std::to_string(bytes) + " bytes of GPU memory");
+  driver_->require(driver_->memoryAllocate(&memory, bytes),
+                   "cannot allocate " + std::to_string(bytes) + " bytes of GPU memory");
   return memory;
 }
 
@@ -319,8 +319,8 @@ void RankGpu::allocate(std::uint64_t bytes) {
 void RankGpu::poison(std::uint64_t bytes) const {
   constexpr unsigned char noNumber = 0xff;
   makeCurrent();
-  driver_->check(driver_->memorySet8(destination_, noNumber, bytes), "cannot set GPU memory");
-  driver_->check(driver_->contextSynchronize(), "cannot wait for the GPU");
+  driver_->require(driver_->memorySet8(destination_, noNumber, bytes), "cannot set GPU memory");
+  driver_->require(driver_->contextSynchronize(), "cannot wait for the GPU");
 }
 
 bool RankGpu::idle() const {
@@ -328,20 +328,20 @@ bool RankGpu::idle() const {
   if (status == notReady) {
     return false;
   }
-  driver_->check(status, "the GPU failed during a collective operation");
+  driver_->require(status, "the GPU failed during a collective operation");
   return true;
 }
 
 void RankGpu::copyIn(CudaAddress to, const void* from, std::uint64_t bytes) const {
   makeCurrent();
-  driver_->check(driver_->memoryCopyIn(to, from, bytes), "cannot copy to GPU memory");
+  driver_->require(driver_->memoryCopyIn(to, from, bytes), "cannot copy to GPU memory");
   // The copy returns once pageable memory was read; streams that do not block do not wait for it.
-  driver_->check(driver_->contextSynchronize(), "cannot wait for the GPU");
+  driver_->require(driver_->contextSynchronize(), "cannot wait for the GPU");
 }
 
 void RankGpu::copyOut(void* to, CudaAddress from, std::uint64_t bytes) const {
   makeCurrent();
-  driver_->check(driver_->memoryCopyOut(to, from, bytes), "cannot copy from GPU memory");
+  driver_->require(driver_->memoryCopyOut(to, from, bytes), "cannot copy from GPU memory");
 }
 
 }  // namespace vfpass::probe

@@ -245,7 +245,7 @@ Json runNccl(const NcclPlan& plan, const ShareNcclId& share, const std::function
   progress.set("waiting for the unique ID");
   const NcclUniqueId id = share([&nccl] {
     NcclUniqueId made{};
-    nccl.check(nccl.getUniqueId(&made), "cannot make a unique ID");
+    nccl.require(nccl.getUniqueId(&made), "cannot make a unique ID");
     return made;
   });
   progress.set("meeting the other ranks");

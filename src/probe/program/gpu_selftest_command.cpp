@@ -148,8 +148,8 @@ Json dmaBuf(const GpuMemory& memory) {
 class GpuTimer {
  public:
   explicit GpuTimer(const CudaDriver& driver) : driver_(driver) {
-    driver_.check(driver_.eventCreate(&begin_, 0), "cannot create an event");
-    driver_.check(driver_.eventCreate(&end_, 0), "cannot create an event");
+    driver_.require(driver_.eventCreate(&begin_, 0), "cannot create an event");
+    driver_.require(driver_.eventCreate(&end_, 0), "cannot create an event");
   }
   GpuTimer(const GpuTimer&) = delete;
   GpuTimer& operator=(const GpuTimer&) = delete;
@@ -160,12 +160,12 @@ class GpuTimer {
 
   /// Seconds that the GPU takes for the work that `work` starts.
   double seconds(const std::function<void()>& work) {
-    driver_.check(driver_.eventRecord(begin_, nullptr), "cannot record an event");
+    driver_.require(driver_.eventRecord(begin_, nullptr), "cannot record an event");
     work();
-    driver_.check(driver_.eventRecord(end_, nullptr), "cannot record an event");
-    driver_.check(driver_.eventSynchronize(end_), "cannot wait for the GPU");
+    driver_.require(driver_.eventRecord(end_, nullptr), "cannot record an event");
+    driver_.require(driver_.eventSynchronize(end_), "cannot wait for the GPU");
     float milliseconds = 0;
-    driver_.check(driver_.eventElapsed(&milliseconds, begin_, end_), "cannot read an event");
+    driver_.require(driver_.eventElapsed(&milliseconds, begin_, end_), "cannot read an event");
     return static_cast<double>(milliseconds) / 1e3;
   }
 
@@ -211,7 +211,9 @@ Json measureKernels(const std::shared_ptr<const Gpu>& gpu, std::uint64_t bytes, 
   // Each check follows its matching fill; otherwise it would report every byte.
   std::vector<Series> series{
       {"memset",
-       [&] { driver.check(driver.memorySet32(whole.base, 0, bytes / 4), "cannot set GPU memory"); },
+       [&] {
+         driver.require(driver.memorySet32(whole.base, 0, bytes / 4), "cannot set GPU memory");
+       },
        {}},
       {"fill", [&] { gpu->startFill(whole, seed, 0); }, {}},
       {"check", [&] { gpu->startCheck(whole, seed, results.address()); }, {}},
@@ -235,7 +237,7 @@ Json measureKernels(const std::shared_ptr<const Gpu>& gpu, std::uint64_t bytes, 
 Json gpuSelfTest(const GpuSelfTest& wanted) {
   const auto gpu = openGpu(wanted.gpu);
   int version = 0;
-  gpu->driver().check(gpu->driver().driverVersion(&version), "cannot read the CUDA version");
+  gpu->driver().require(gpu->driver().driverVersion(&version), "cannot read the CUDA version");
   Json result{{"gpu", gpu->name()}, {"pci", gpu->pciAddress()}, {"cuda_version", version}};
   {
     GpuMemory memory(gpu, wanted.bytes, 1000);
