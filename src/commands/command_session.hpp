@@ -252,7 +252,7 @@ class Session {
   report::ProgressLine progress_;
   std::unique_ptr<LockProgress> lockWaits_;
   std::set<std::string> warned_;
-  std::set<std::string>* warnedByWhole_ = nullptr;  ///< and printed; null: this is no part
+  std::set<std::string>* warnedByWhole_ = nullptr;  ///< and printed; null: this is not a part
   report::Result result_;
   bool outputBegun_ = false;
   Pager pager_;

@@ -30,9 +30,9 @@ class Pager {
   Pager(const Pager&) = delete;
   Pager& operator=(const Pager&) = delete;
 
-  /// Does nothing where standard output is no terminal, or the pager cannot be started.
+  /// Does nothing where standard output is not a terminal, or the pager cannot be started.
   void start();
-  /// Waits until the user has left the pager. That not everything was read is no error.
+  /// Waits until the user has left the pager. Output that was not read is not an error.
   void finish();
 
  private:

@@ -231,7 +231,7 @@ std::vector<PciAddress> functionsOfCard(const Topology& host, const PciAddress& 
   return functions;
 }
 
-// A netdev that is up is no user: the PF's own one has to be.
+// A netdev that is up does not count as a user: the PF's own one has to be.
 void addUsers(const std::function<std::vector<Holder>()>& find, Baseline& baseline) {
   try {
     for (const Holder& holder : find()) {

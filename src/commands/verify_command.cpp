@@ -55,7 +55,7 @@ struct VerifyOptions {
   std::optional<std::uint64_t> sizeIterations;
 };
 
-// CLI11 shortens a text that is no size, which the error message would then quote.
+// CLI11 shortens a text that is not a size, which the error message would then quote.
 std::string sizeValue(std::string& text) {
   std::string size = text;
   std::string fault = CLI::AsSizeValue(false)(size);

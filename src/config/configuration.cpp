@@ -281,7 +281,7 @@ void requireNoMapping(const Configuration& configuration, const NewMapping& mapp
 }
 
 // Names of domains may contain anything but a slash and a line feed (libvirt,
-// virXMLCheckIllegalChars), and a hidden file is no mapping.
+// virXMLCheckIllegalChars), and a hidden file is not a mapping.
 void requireFileName(const NewMapping& mapping) {
   constexpr std::size_t longestFileName = 200;  // NAME_MAX is 255, and the draft needs some of it
   const std::string& name = mapping.name;

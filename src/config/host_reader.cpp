@@ -49,7 +49,7 @@ bool isDate(const std::string& text) {
   char dash = 0;
   std::istringstream stream(text);
   stream.imbue(std::locale::classic());
-  stream >> year >> dash >> month >> dash >> day;  // dashes before month and day are no signs
+  stream >> year >> dash >> month >> dash >> day;  // dashes before month and day are not signs
   return stream && std::chrono::year_month_day(std::chrono::year(year), std::chrono::month(month),
                                                std::chrono::day(day))
                        .ok();

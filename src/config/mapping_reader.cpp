@@ -228,7 +228,7 @@ void readSparePorts(Node& root, Mapping& mapping, ProblemList& problems) {
   }
 }
 
-// The VM that a text names although it is no YAML, so that the mistake is reported for this VM;
+// The VM that a text names although it is not YAML, so that the mistake is reported for this VM;
 // empty if no line names one.
 std::string vmOfUnreadable(const std::string& text) {
   constexpr std::string_view key = "vm:";

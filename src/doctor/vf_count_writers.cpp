@@ -242,7 +242,7 @@ std::vector<std::string> startedPrograms(BootLanguage language, std::string_view
       }
       at += path.size();
     }
-    // Words that are no paths.
+    // Words that are not paths.
     for (std::size_t at = 0; (at = command.find_first_not_of(starts, at)) < command.size();) {
       const auto word = wordAt(command, at);
       if (word.find('/') == std::string_view::npos) {

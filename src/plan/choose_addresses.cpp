@@ -143,7 +143,7 @@ std::string ownerInMappings(const AttachInput& input, const MappedVf& entry, con
   return {};
 }
 
-// An interface of this domain that is no device of ours: only a team has one address twice.
+// An interface of this domain that is not a device of ours: only a team has one address twice.
 bool isOwnInterface(const AttachInput& input, const MacAddress& mac) {
   return std::ranges::any_of(input.interfaces, [&](const DomainInterface& interface) {
     return interface.mac == mac && !isOurAlias(interface.alias);

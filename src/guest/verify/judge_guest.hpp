@@ -48,7 +48,7 @@ std::optional<Finding> judgeNcclGidIndex(const std::string& subject, const Guest
                                          const GuestView& view, const WantedInGuest& wanted);
 
 /// Whether one of the port's GIDs is the IP address, with or without prefix length; true for a text
-/// that is no address.
+/// that is not an address.
 bool hasGidOf(const GuestPort& port, const std::string& address);
 
 /// `rdma-errors`: the error counters of a port that have increased between two reports of the

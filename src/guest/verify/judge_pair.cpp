@@ -181,8 +181,8 @@ Finding judgeRdmaCm(const std::string& subject, std::uint64_t bytes, const PairR
                    std::to_string(checked) + " bytes right";
     return finding;
   }
-  // Without an error the bytes are wrong. A connection that fails is no failure of RDMA: NCCL and
-  // the other checks do not use rdma_cm.
+  // Without an error the bytes are wrong. A connection that fails is not a failure of RDMA: NCCL
+  // and the other checks do not use rdma_cm.
   finding.outcome = error.empty() ? Outcome::failed : Outcome::warning;
   finding.seen =
       !error.empty() ? error : "the target's probe checked " + std::to_string(checked) + " bytes";

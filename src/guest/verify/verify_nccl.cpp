@@ -215,8 +215,8 @@ class NcclVerification {
     }
   }
 
-  // What a guest does wrong, as a reply that is no JSON, is its own problem, which is reported with
-  // its ranks. Cancelled is no Error and ends the verification.
+  // What a guest does wrong, as a reply that is not JSON, is its own problem, which is reported
+  // with its ranks. Cancelled is not an Error and ends the verification.
   template <typename Work>
   static void attempt(NcclPart& part, const Work& work) {
     try {

@@ -70,8 +70,8 @@ namespace {
 // Longer values are cut: a label is a name, and guests choose some of them.
 constexpr std::size_t longestValue = 256;
 
-// A byte that is no character of UTF-8, or a control character, would make node_exporter refuse the
-// whole file. printable() writes both as \xNN.
+// A byte that is not a character of UTF-8, or a control character, would make node_exporter refuse
+// the whole file. printable() writes both as \xNN.
 std::string labelValue(const std::string& value) {
   std::string text = printable(value);
   if (text.size() > longestValue) {

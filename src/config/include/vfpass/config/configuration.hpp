@@ -82,7 +82,7 @@ const std::string& hostSchema();
 /// A mapping that vfpass proposes.
 struct NewMapping {
   std::string vm;    ///< as in the text
-  std::string name;  ///< of the domain; equal to `vm` if that is no UUID, or libvirt was not asked
+  std::string name;  ///< of the domain; equal to `vm` unless that is a UUID and libvirt was asked
   std::string uuid;  ///< of the domain; may be empty
   std::string text;
 };

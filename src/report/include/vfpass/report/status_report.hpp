@@ -23,7 +23,7 @@ struct StatusEntry {
   std::optional<PciAddress> guestAddress = {};
   std::string representor = {};  ///< of the VF, in switchdev mode; empty: none
   /// While the guest is stopped: attributes of the VF that differ from the lease, such as `vlan 5
-  /// instead of 100`. The next start sets them, so this is no drift.
+  /// instead of 100`. The next start sets them, so this is not drift.
   std::vector<std::string> setAtStart = {};
   /// False if libvirt did not answer: whether the domain runs is then the last record, and drift is
   /// only that of the kernel.
