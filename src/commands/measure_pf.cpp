@@ -44,7 +44,7 @@ std::size_t namedFunction(const Topology& host, const std::string& name) {
 const Device& requirePf(const Topology& host, std::size_t function) {
   const Device& pf = host.functions[function];
   if (pf.physicalFunction || !isPf(pf)) {
-    throw Error("--baseline: " + toString(pf.address) + " is no PF",
+    throw Error("--baseline: " + toString(pf.address) + " is not a PF",
                 "specify a PF; `vfpass pf list` lists them", ExitCode::badInput);
   }
   return pf;
@@ -55,7 +55,7 @@ const Device& requireFreeGpu(Session& session, const Topology& host, std::size_t
   const Device& gpu = host.functions[function];
   const std::string name = "GPU " + toString(gpu.address);
   if (gpu.role != FunctionRole::gpu) {
-    throw Error("--baseline: " + toString(gpu.address) + " is no GPU",
+    throw Error("--baseline: " + toString(gpu.address) + " is not a GPU",
                 "specify a GPU after the PF; `vfpass topo` lists them", ExitCode::badInput);
   }
   const auto leases = session.readLeases();

@@ -232,7 +232,7 @@ void settleMac(const AttachInput& input, const MappedVf& entry, const Lease* ear
     std::string owner = ownerOfMac(*mac);
     if (owner.empty()) {
       owner = isOwnInterface(input, *mac)
-                  ? "another interface of the domain, which is no `teaming:`"
+                  ? "another interface of the domain, which is not a `teaming:`"
                   : ownerInDomains(input, *mac);
     }
     object(entry, "MAC " + toString(*mac), owner, objections);

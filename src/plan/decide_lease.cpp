@@ -266,7 +266,7 @@ void decideOne(const AttachInput& input, const MappedVf& entry, Progress& progre
   if (place != nullptr && place->role == FunctionRole::nvlinkManagement) {
     objections.push_back({toString(entry.place) + ": " + entry.name + " cannot use PF " +
                               toString(pf->address) +
-                              ": it manages the NVLink of the GPU board, and is no NIC",
+                              ": it manages the NVLink of the GPU board, and is not a NIC",
                           "choose another PF; `vfpass topo` lists them", ExitCode::badInput});
     return;
   }

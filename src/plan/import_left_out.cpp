@@ -28,7 +28,7 @@ std::optional<LeftOut> leftOutByElement(const ImportInput& input, const HandMade
                  "it is a mediated device; vfpass leases whole functions and VFs");
     case HandMadeKind::otherBus:
     case HandMadeKind::capability:
-      return out(Reason::otherBus, "it is no PCI function; it stays as it is");
+      return out(Reason::otherBus, "it is not a PCI function; it stays as it is");
     case HandMadeKind::arguments:
       return out(Reason::arguments,
                  "it is in <qemu:commandline>, where vfpass cannot change or release it",
@@ -151,7 +151,7 @@ std::optional<LeftOut> leftOutAsFunction(const ImportInput& input, const HandMad
   const Device* function = findFunction(input.inventory, device.host.value());
   if (device.kind == HandMadeKind::interface) {
     return leaveOut(device, LeftOutReason::settings,
-                    "it is no VF, and an <interface> can only have a VF",
+                    "it is not a VF, and an <interface> can only have a VF",
                     "replace it with a <hostdev>");
   }
   if (function == nullptr) {
@@ -239,7 +239,7 @@ std::string teamingFault(const ImportInput& input, const HandMadeDevice& device,
   const DomainInterface* standby = standbyOf(input, teaming);
   if (standby == nullptr || standby->teaming != "persistent" || standby->model != "virtio" ||
       !standby->mac) {
-    return "the partner of its <teaming> is no virtio interface of this domain with "
+    return "the partner of its <teaming> is not a virtio interface of this domain with "
            "<teaming type='persistent'/>";
   }
   return mac && *mac != *standby->mac

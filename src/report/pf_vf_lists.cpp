@@ -42,7 +42,7 @@ std::vector<Cell> pfRow(const PhysicalFunction& pf) {
           {textOrNothing(pf.serial)}};
 }
 
-constexpr const char* managesNvlink = "manages the NVLink of the GPU board, and is no NIC";
+constexpr const char* managesNvlink = "manages the NVLink of the GPU board, and is not a NIC";
 
 std::string whyNoPf(const Device& nic) {
   if (nic.role == FunctionRole::nvlinkManagement) {

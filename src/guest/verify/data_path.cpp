@@ -185,7 +185,7 @@ void PairDataPath::ping() {
   if (interface.empty() || !address) {
     report_.findings.push_back(noAddressToPing(subject_, interface.empty()
                                                              ? "IP over InfiniBand is not tested"
-                                                             : "the GID is no address"));
+                                                             : "the GID is not an address"));
     return;
   }
   nlohmann::json document;

@@ -85,7 +85,7 @@ TEST(InventoryReport, NamesNicsThatOfferNoVfs) {
   EXPECT_THAT(text, HasSubstr("\nPF 0000:11:00.0 is bound to mlx5_core, but has neither netdev nor "
                               "RDMA device: "));
   EXPECT_THAT(text,
-              HasSubstr("\nno PF: 0000:05:00.0 manages the NVLink of the GPU board, and is no "
+              HasSubstr("\nno PF: 0000:05:00.0 manages the NVLink of the GPU board, and is not a "
                         "NIC\nno PF: 0000:12:00.0 (mlx5_0) shows no SR-IOV capability; "
                         "`vfpass doctor` explains it (sriov-firmware)\n"));
   EXPECT_THAT(text, HasSubstr("\nno PF: 0000:13:00.0 (\\x1b[2J) shows no SR-IOV capability and is "
