@@ -104,9 +104,6 @@ std::optional<AttachInput> withAdoptions(const AttachInput& input);
 
 // decide_function.cpp
 
-/// Of its VFs and PCI functions.
-std::set<std::string> entryNames(const Mapping& mapping);
-
 /// The leases for the entries of `functions:`, in their order; adds a problem for each function
 /// that is not available. An entry keeps guest address and originals of its earlier lease. `vfs`:
 /// the leases of the mapping's VFs.

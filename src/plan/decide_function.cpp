@@ -103,17 +103,6 @@ Lease leaseOf(const AttachInput& input, const MappedFunction& entry, const Devic
 
 }  // namespace
 
-std::set<std::string> entryNames(const Mapping& mapping) {
-  std::set<std::string> names;
-  for (const auto& vf : mapping.vfs) {
-    names.insert(vf.name);
-  }
-  for (const auto& function : mapping.functions) {
-    names.insert(function.name);
-  }
-  return names;
-}
-
 std::vector<Lease> decideFunctions(const AttachInput& input, const std::vector<Lease>& vfs,
                                    Places& places, std::vector<Objection>& objections) {
   DeviceTerms terms{"",
