@@ -33,6 +33,7 @@ struct VerifyRequest {
   bool sizes = false;                           ///< measure every message size
   std::optional<std::uint64_t> sizeIterations;  ///< for each size; nullopt: the probe's default
   bool nccl = false;  ///< also NCCL's collective operations, over the GPUs of all VMs
+  std::optional<std::uint64_t> ncclBytes;  ///< their only size; nullopt: as `sizes` says
   /// Run by systemd after a start: its options are the administrator's for every start.
   bool afterStart = false;
 };

@@ -43,6 +43,13 @@ std::vector<std::uint64_t> allNcclSizes() {
 
 }  // namespace
 
+std::vector<std::uint64_t> ncclSizesOf(const VerifyRequest& request) {
+  if (request.ncclBytes) {
+    return {*request.ncclBytes};
+  }
+  return request.sizes ? allNcclSizes() : verify::NcclTest{}.sizes;
+}
+
 void addNccl(Session& session, const DomainDescription& domain, const VerifyRequest& request,
              const std::vector<verify::PairGuest>& guests, const agent::ProbeFile& probe,
              const verify::VerifyPlan& plan, const std::string& peerName, VerifyReport& report) {
@@ -51,9 +58,7 @@ void addNccl(Session& session, const DomainDescription& domain, const VerifyRequ
   }
   verify::NcclTest test;
   test.lastRun = lastNcclRun(session, domain, peerName);
-  if (request.sizes) {
-    test.sizes = allNcclSizes();
-  }
+  test.sizes = ncclSizesOf(request);
   verify::verifyNccl(guests, probe, plan, test, watchOf(session), report);
 }
 

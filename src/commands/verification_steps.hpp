@@ -29,6 +29,9 @@ verify::VerifyWatch watchOf(Session& session);
 /// For agents: updates the progress line, and throws Cancelled if a stop was requested.
 agent::Agent::Checkpoint checkpointOf(Session& session);
 
+/// Bytes of the results that NCCL's operations are run with, ascending. Pure.
+std::vector<std::uint64_t> ncclSizesOf(const VerifyRequest& request);
+
 /// Runs NCCL's collective operations over the GPUs of these guests, the verified one first, if the
 /// request asks for it. `peerName`: as in the report.
 void addNccl(Session& session, const DomainDescription& domain, const VerifyRequest& request,

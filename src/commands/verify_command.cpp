@@ -46,7 +46,7 @@ struct VerifyOptions {
   bool pending = false;
   std::optional<unsigned> timeoutSeconds;
   unsigned waitSeconds = 0;
-  std::uint64_t messageBytes = std::uint64_t{64} << 10U;
+  std::optional<std::uint64_t> messageBytes;
   std::uint64_t iterations = 1000;
   bool allPairs = false;
   bool nccl = false;
@@ -140,7 +140,8 @@ commands::VerifyRequest requestOf(const VerifyOptions& options) {
     request.timeout = std::chrono::seconds(*options.timeoutSeconds);
   }
   request.wait = std::chrono::seconds(options.waitSeconds);
-  request.messageBytes = options.messageBytes;
+  request.messageBytes = options.messageBytes.value_or(request.messageBytes);
+  request.ncclBytes = options.messageBytes;
   request.iterations = options.iterations;
   request.allPairs = options.allPairs;
   if (options.sustainSeconds != 0) {
@@ -219,7 +220,8 @@ ExitCode measureBaselineOf(Session& session, const VerifyOptions& options) {
                 ExitCode::badInput);
   }
   commands::BaselineRequest request{options.baseline, requestOf(options).probe,
-                                    options.messageBytes, options.iterations};
+                                    options.messageBytes.value_or(VerifyRequest{}.messageBytes),
+                                    options.iterations};
   if (options.timeoutSeconds) {
     request.timeout = std::chrono::seconds(*options.timeoutSeconds);
   }
@@ -382,7 +384,9 @@ void addDeveloperOptions(CLI::App& command, VerifyOptions& options) {
   command.add_option("--sustain", options.sustainSeconds, "Duration of --all-pairs (default: 10)")
       ->type_name("SECONDS")
       ->check(CLI::Range(1, 600));
-  command.add_option("--bytes", options.messageBytes, "Message size, such as 64K")
+  command
+      .add_option("--bytes", options.messageBytes,
+                  "Message size, such as 64K; also the only size of --nccl")
       ->transform(CLI::Validator(sizeValue, "SIZE"));
   command
       .add_option_function<std::uint64_t>(

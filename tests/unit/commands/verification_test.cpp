@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "verification_steps.hpp"
+
 namespace vfpass::commands {
 namespace {
 
@@ -49,6 +51,17 @@ TEST_F(OwnLimitsTest, InjectedFaultNeverCountsAndOptionsOfTheUnitDo) {
   EXPECT_THAT(limits(), IsEmpty());
   request.inject = "flip";
   EXPECT_THAT(limits(), ElementsAre("--inject"));
+}
+
+TEST(NcclSizesTest, AreThoseOfThePublishedTableOrOfItsCommandOrOne) {
+  constexpr std::uint64_t gibibyte = std::uint64_t{1} << 30U;
+  VerifyRequest request;
+  EXPECT_THAT(ncclSizesOf(request), ElementsAre(gibibyte, 10 * gibibyte));
+  request.sizes = true;
+  EXPECT_EQ(ncclSizesOf(request).front(), 8);
+  EXPECT_EQ(ncclSizesOf(request).back(), 10 * gibibyte);
+  request.ncclBytes = 64;
+  EXPECT_THAT(ncclSizesOf(request), ElementsAre(64));
 }
 
 }  // namespace
