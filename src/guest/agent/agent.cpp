@@ -57,6 +57,9 @@ std::string remedyForNoReply(const std::string& domain, std::string_view message
   if (contains("domain is not running")) {
     return "virsh resume " + shellArgument(domain);  // the domain exists, but its vCPUs are paused
   }
+  if (contains("not available for now")) {  // connected, but it has not replied in time
+    return "check the load in the guest and that qemu-guest-agent runs there, then try again";
+  }
   return "install and start qemu-guest-agent in the guest, and add the channel "
          "org.qemu.guest_agent.0 to the domain";
 }

@@ -19,6 +19,7 @@ namespace vfpass::agent {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 using testing::UnorderedElementsAre;
 using Json = nlohmann::json;
 
@@ -113,6 +114,20 @@ TEST_F(AgentTest, SuggestsResumingSuspendedDomain) {
     FAIL();
   } catch (const AgentUnavailable& error) {
     EXPECT_EQ(error.remedy(), "virsh resume train0");
+  }
+}
+
+// libvirt's message if the agent has opened the channel, and a call times out.
+TEST_F(AgentTest, SilentAgentIsNotCalledMissing) {
+  hypervisor.agent = [](const std::string&) -> std::string {
+    throw Error("Guest agent is not responding: Guest agent not available for now", "");
+  };
+  try {
+    agent().run("/bin/true", {});
+    FAIL();
+  } catch (const AgentUnavailable& error) {
+    EXPECT_THAT(error.remedy(), HasSubstr("check the load in the guest"));
+    EXPECT_THAT(error.remedy(), Not(HasSubstr("install")));
   }
 }
 
