@@ -15,6 +15,8 @@ install_vfpass
 require "the drivers load, and the InfiniBand PF has its IPoIB netdev" load_mlx5 rdma
 pf=$(pf_address 1) netdev=$(pf_netdev 1)
 make_vfs "$pf" 4
+# libvirt refuses a hostdev without /dev/vfio/vfio, which systemd makes at boot, and the init of the lab does not.
+modprobe vfio-pci
 ip link set dev "$netdev" vf 1 node_guid 02:00:00:00:00:00:0b:01
 ip link set dev "$netdev" vf 1 port_guid 02:00:00:00:00:00:0b:02
 ip link set dev "$netdev" vf 1 state auto

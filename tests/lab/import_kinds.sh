@@ -16,6 +16,8 @@ make_vfs "$pf" 4
 ip link set dev "$netdev" up
 ip link set dev "$netdev" vf 2 mac 52:54:00:12:34:02 vlan 42
 ip link set dev "$netdev" vf 3 mac 52:54:00:12:34:03 vlan 43
+# libvirt refuses a hostdev without /dev/vfio/vfio, which systemd makes at boot, and the init of the lab does not.
+modprobe vfio-pci
 start_libvirt
 vfpass hook install
 
