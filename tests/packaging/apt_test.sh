@@ -113,7 +113,7 @@ installation() {
     expect "$release: the documented commands" in_new_shell "$(documented)"
     expect "$release: the built version is installed" test "$(installed)" = "$version"
     expect "$release: vfpass version" in_root vfpass version
-    said "${version%-*}"
+    said "vfpass ${version%%[~-]*}"
     expect "$release: vfpass doctor --help" in_root vfpass doctor --help
     said "Usage: vfpass doctor"
     # The libraries that vfpass opens at run time, of this release.
