@@ -12,11 +12,11 @@ join_link() {
     ip address add "10.98.0.$1/24" dev link0
 }
 
-# start_ssh_server: lets the key in /lab/link log in as root.
+# start_ssh_server: lets the key in /lab/link log in as root. On a busy machine a login may take longer than sshd's two minutes.
 start_ssh_server() {
     mkdir -p /run/sshd /root/.ssh
     ssh-keygen -q -A && cp /lab/link/key.pub /root/.ssh/authorized_keys && chmod -R go= /root/.ssh &&
-        /usr/sbin/sshd -o PermitRootLogin=prohibit-password -o UsePAM=no
+        /usr/sbin/sshd -o PermitRootLogin=prohibit-password -o UsePAM=no -o LoginGraceTime=0
 }
 
 # make_ssh_key: on the host that logs in. The other host's key is accepted at the first login.
