@@ -7,7 +7,7 @@
 #include "host_facts.hpp"
 #include "host_observer.hpp"
 #include "subject.hpp"
-#include "vfpass/base/node_set.hpp"
+#include "vfpass/base/kernel_formats.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/doctor/doctor.hpp"
 #include "vfpass/domain/read_domain_facts.hpp"

@@ -56,7 +56,7 @@ struct Counter {
 // retrans_q_cnts, cong_cnts, roce_accl_cnts in drivers/infiniband/hw/mlx5/counters.c; of
 // SoftRoCE's: drivers/infiniband/sw/rxe/rxe_hw_counters.c. Their meaning: NVIDIA, "Understanding
 // mlx5 Linux Counters and Status Parameters". Each port of a VF has its own.
-constexpr std::array counters{
+constexpr std::array knownCounters{
     Counter{"out_of_sequence", Kind::loss},
     Counter{"packet_seq_err", Kind::loss},
     Counter{"local_ack_timeout_err", Kind::loss},
@@ -103,7 +103,7 @@ struct Difference {
 
 Difference compare(const Values& before, const Values& after) {
   Difference difference;
-  for (const auto& [name, kind] : counters) {
+  for (const auto& [name, kind] : knownCounters) {
     const auto first = valueOf(before, name);
     const auto last = valueOf(after, name);
     if (first && (!last || *last < *first)) {
