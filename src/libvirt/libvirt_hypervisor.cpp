@@ -1,10 +1,6 @@
 #include "vfpass/libvirt/libvirt_hypervisor.hpp"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstdlib>
 #include <set>
 #include <utility>
@@ -12,9 +8,7 @@
 
 #include "libvirt_functions.hpp"
 #include "libvirt_object.hpp"
-#include "vfpass/base/file_descriptor.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/error.hpp"
 #include "vfpass/lease.hpp"
 
 namespace vfpass::libvirt {
@@ -355,22 +349,6 @@ std::string daemonVersions(const std::string& uri) {
   const ConnectionHandle connection = openConnection(effectiveUri(uri));
   return versionOf(connection.get(), virConnectGetLibVersion, "libvirt's version") + " " +
          versionOf(connection.get(), virConnectGetVersion, "the emulator's version");
-}
-
-void syncDefinitions(const std::string& uri) {
-  constexpr const char* directory = "/etc/libvirt/qemu";
-  if (uri != "qemu:///system") {
-    return;
-  }
-  const FileDescriptor opened(::open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!opened && errno == ENOENT) {
-    return;  // a libvirt that was built for another place
-  }
-  // EINVAL: the file system does not support fsync on directories, and does not need it.
-  if (!opened || (::fsync(opened.get()) != 0 && errno != EINVAL)) {
-    throw Error(std::string("cannot sync directory ") + directory + ": " + errnoText(errno),
-                "check the disk and the kernel log (dmesg)");
-  }
 }
 
 }  // namespace vfpass::libvirt
