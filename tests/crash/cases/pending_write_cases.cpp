@@ -30,9 +30,10 @@ void bindAfterCreation(Case& test) {
 // first writes after the creation: a recovery that refuses has waited for five seconds.
 void recoverWhilePending(Case& test) {
   setUpVms(test.world, 1);
-  writeHostFile(test.world, std::string("pfs:\n  - pf: {pci: \"") + firstPf +
-                                "\"}\n    virtual-function-count: 6\n"
-                                "    probe-virtual-functions: true\n");
+  std::string policy = "pfs:\n  - pf: {pci: \"";  // no operator+: GCC bug 105651
+  policy += firstPf;
+  policy += "\"}\n    virtual-function-count: 6\n    probe-virtual-functions: true\n";
+  writeHostFile(test.world, policy);
   const std::vector<std::string> apply{"host", "apply", "--allow-disruption"};
   const std::string after = test.stateAfter({apply});
   for (long at = 5; at < 8; ++at) {
