@@ -1,5 +1,7 @@
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <functional>
 #include <map>
 #include <pugixml.hpp>
@@ -45,6 +47,7 @@ class FakeHypervisor final : public Hypervisor {
   std::function<void(DomainDescription& domain)> afterRead;
   /// Returns the guest agent's reply to a command; empty: there is no agent.
   std::function<std::string(const std::string& command)> agent;
+  std::atomic<std::chrono::seconds> agentTimeout{};  ///< of the last command
 
   HypervisorVersions installed{Version{9, 0}, Version{7, 2}};
 
@@ -163,7 +166,8 @@ class FakeHypervisor final : public Hypervisor {
   }
 
   std::string askAgent(const Uuid& /*uuid*/, const std::string& command,
-                       std::chrono::seconds /*timeout*/) override {
+                       std::chrono::seconds timeout) override {
+    agentTimeout = timeout;
     if (!agent) {
       throw Error("QEMU guest agent is not configured");
     }

@@ -78,8 +78,8 @@ expect "status reports no drift" vfpass status
 took "the section"
 
 section "both guests are verified at the same time"
-# Few messages: while both guests poll their only vCPU's queues, neither agent may be silent for longer than one call takes
-# (deadlines::agentCall).
+# Few messages, because both guests poll their queues on their only vCPUs: neither agent may be silent for longer than one call may
+# take (deadlines::agentCallWithin).
 verify() { vfpass verify "$1" --json --timeout 1500 --bytes 64 --iterations 2000 --no-tools --relaxed-ordering off; }
 verify train0 >/tmp/train0.json 2>/tmp/train0.log &
 first=$!

@@ -89,6 +89,7 @@ Agent::Agent(Hypervisor& hypervisor, const Uuid& domain, std::string domainName,
     : hypervisor_(hypervisor),
       domain_(domain),
       name_(std::move(domainName)),
+      longestCall_(deadlines::agentCallWithin(timeout)),
       deadline_(Clock::now() + timeout),
       checkpoint_(std::move(checkpoint)) {}
 
@@ -108,7 +109,7 @@ seconds Agent::timeLeft() const {
     throw AgentUnavailable("the guest agent of domain " + printable(name_) + " timed out",
                            "check the load in the guest, then try again");
   }
-  return std::min(left, deadlines::agentCall);
+  return std::min(left, longestCall_);
 }
 
 // libvirt's call neither returns at a signal nor while another host's libvirt does not answer.

@@ -131,6 +131,13 @@ TEST_F(AgentTest, SilentAgentIsNotCalledMissing) {
   }
 }
 
+TEST_F(AgentTest, LongTimeoutAllowsSlowReplies) {
+  for (const auto& [whole, call] : {std::pair{5, 5}, std::pair{600, 20}, std::pair{1800, 60}}) {
+    agent(whole).run("/bin/true", {});
+    EXPECT_EQ(hypervisor.agentTimeout.load(), std::chrono::seconds(call)) << whole;
+  }
+}
+
 // glib's message, which qemu-ga passes on; libvirt prefixes it.
 TEST_F(AgentTest, DeniedProgramHasSelinuxRemedy) {
   const auto scripted = hypervisor.agent;

@@ -109,6 +109,9 @@ inline constexpr seconds journal{60};
 
 /// One command. This limit keeps one call from using up the timeout of the whole run.
 inline constexpr seconds agentCall{20};
+/// The same for a run with the timeout `whole`: whoever allows more than `verify` expects a slow
+/// guest, and one call that takes too long ends the run.
+constexpr seconds agentCallWithin(seconds whole) { return std::max(agentCall, whole / 30); }
 /// Reading a guest's error counters after a run: the result only adds to what is known.
 inline constexpr seconds errorCounters{15};
 /// The time that libvirt may take longer than requested, for the agent's reply to its own
@@ -164,6 +167,7 @@ inline constexpr milliseconds countersSettle{3000};
 /// A run of vfpass-probe without `--deadline`.
 inline constexpr seconds probeRun{60};
 
+static_assert(agentCallWithin(verify) == agentCall);
 static_assert(lock > removeVfs && removeVfs > createVfs);
 static_assert(hookCreateVfs < hookWork && hookRemoveVfs < hookWork);
 

@@ -42,7 +42,8 @@ class Agent {
   /// Called before each agent command, and every 100 ms while it waits; may throw Cancelled.
   using Checkpoint = std::function<void()>;
 
-  /// `timeout` limits all calls together. References must outlive the agent.
+  /// `timeout` limits all calls together, and each of them to deadlines::agentCallWithin().
+  /// References must outlive the agent.
   Agent(Hypervisor& hypervisor, const Uuid& domain, std::string domainName,
         std::chrono::seconds timeout, Checkpoint checkpoint = {});
 
@@ -114,6 +115,7 @@ class Agent {
   Hypervisor& hypervisor_;
   Uuid domain_;
   std::string name_;
+  std::chrono::seconds longestCall_;
   Clock::time_point deadline_;
   Checkpoint checkpoint_;
   bool queried_ = false;
