@@ -106,6 +106,19 @@ class Terminal(unittest.TestCase):
             time.sleep(0.02)
         return text
 
+    def press_until(self, key, accepts, expected):
+        """Presses again each second: less can lose what is typed while it handles a signal."""
+        pressed = 0
+
+        def accepts_or_press(text):
+            nonlocal pressed
+            if not accepts(text) and time.monotonic() - pressed >= 1:
+                self.keys(key)
+                pressed = time.monotonic()
+            return accepts(text)
+
+        self.until(accepts_or_press, expected)
+
     def until_shows(self, pattern, patience=PATIENCE):
         return self.until(lambda text: re.search(pattern, text, re.M), pattern, patience)
 
@@ -167,6 +180,7 @@ class Pager(Terminal):
         self.enter(self.command("plan train0"))
         self.until(lambda text: text.rstrip().endswith("\n:"), "a pager that waits")
         self.key("C-c")
+        self.press_until(" ", lambda later: later.rstrip().endswith("\n:") and "attach train0: 5 steps" not in later, "a later page")
         self.keys("q")
         self.assertEqual(self.prompt(), 3)
 
