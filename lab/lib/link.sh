@@ -12,7 +12,7 @@ join_link() {
     ip address add "10.98.0.$1/24" dev link0
 }
 
-# start_ssh_server: lets the key in /lab/link log in as root. On a busy machine a login may take longer than sshd's two minutes.
+# start_ssh_server: lets the key in /lab/link log in as root. On a busy machine a login may take longer than the two minutes that the server allows.
 start_ssh_server() {
     mkdir -p /run/sshd /root/.ssh
     ssh-keygen -q -A && cp /lab/link/key.pub /root/.ssh/authorized_keys && chmod -R go= /root/.ssh &&

@@ -62,7 +62,7 @@ ALLOWED = {
     "semanage": r"fcontext .* /usr/libexec/vfpass/.*",
     "setsebool": r"-P .*",
     "ssh": r".*",
-    "sysctl": r"-w (net[./]ipv4[./][\w./-]+=\d+ ?)+",
+    "sysctl": r"-w (net[./]ipv4[./][\w./-]+=\d+ ?)+|fs\.file-max",
     "systemctl": r"(daemon-reload|enable --now (vfpass-\S+|x)|edit \S+|list-jobs|(reboot --firmware-setup)|(re)?(start|load) .*|restart .*|stop .*)",
     "systemd-machine-id-setup": r"",
     "udevadm": r"control --reload",

@@ -1,6 +1,6 @@
 # InfiniBand VFs: GUIDs are set over netlink and through MLNX_OFED's files, and restored. In a guest, vfpass verify sees whether a
 # subnet manager has activated the port.
-# covers: lab/ofed src/guest/verify/judge_network.* src/doctor/rdma_checks.cpp src/host/sriov/file_ports.** src/host/sriov/configure_vfs.* src/host/sriov/vf_port.* src/plan/choose_addresses.cpp src/config/vf_reader.*
+# covers: lab/ofed src/guest/verify/judge_network.* src/doctor/rdma_checks.cpp src/host/sriov/file_ports.* src/host/sriov/configure_vfs.* src/host/sriov/vf_port.* src/plan/choose_addresses.cpp src/config/vf_reader.*
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh
