@@ -49,19 +49,29 @@ source {SOURCE}/completion/vfpass.bash
 """
 
 
+def without_blanks(text):
+    """Lines wrap at any character, and tmux leaves out blanks at their ends."""
+    return re.sub(r"\s", "", text)
+
+
 class Terminal(unittest.TestCase):
     WIDTH, HEIGHT = 110, 24
 
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
+        self.folder = Path(tempfile.mkdtemp())
+        self.addCleanup(self.remove_folder)
         (self.folder / "config/vms").mkdir(parents=True, mode=0o755)
         (self.folder / "config/vms/train0.yaml").write_text(MAPPING)
         (self.folder / "node.xml").write_text(NODE)
         (self.folder / "shell").write_text(SHELL)
         subprocess.run([SOURCE / "tests/hosts/make_host.py", "h100-8", self.folder / "host"], check=True)
         self.start()
+
+    def remove_folder(self):
+        """Programs that the end of tmux has ended may still write."""
+        deadline = time.monotonic() + PATIENCE
+        while self.folder.exists():
+            shutil.rmtree(self.folder, ignore_errors=time.monotonic() < deadline)
 
     def start(self):
         # Without the caller's pager, colours and variables of sudo.
@@ -90,6 +100,8 @@ class Terminal(unittest.TestCase):
         self.until(lambda text: re.fullmatch(PROMPT, text.strip()), "an empty screen")
         self.tmux("clear-history", "-t", "test")
         self.keys(line)
+        # Until the line is there, the prompt before it could be taken for the one after it.
+        self.until(lambda text: without_blanks(text).endswith(without_blanks(line)), "the typed line")
         self.key("Enter")
 
     def screen(self, *options):
