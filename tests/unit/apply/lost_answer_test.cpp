@@ -251,7 +251,8 @@ TEST_F(LostAnswerTest, RecoveryTakesBackWhatItHasPluggedItself) {
   host.hypervisor.killAfterLive = 0;  // the metadata, which recovery writes again
   EXPECT_THROW(host.execute(plan), fake::Killed);
   host.hypervisor.killAfterLive = -1;
-  host.hypervisor.failAtLive = 3;  // the second device
+  host.hypervisor.reconnects = true;
+  host.hypervisor.loseReplyAtLive = 3;  // of the second device, which is plugged
   EXPECT_THAT(host.recoverAll(), ElementsAre(EndsWith("rolled back")));
   EXPECT_THAT(host.plugged(), IsEmpty());
   EXPECT_EQ(host.fingerprint(), before);
