@@ -113,7 +113,8 @@ TEST(QuoteKernelLogTest, OtherFindingsStay) {
 TEST(QuoteKernelLogTest, LogOfHostileGuestIsBounded) {
   nlohmann::json lines = nlohmann::json::array();
   for (int line = 0; line < 1000; ++line) {
-    lines.push_back("mlx5 error " + std::string(254 - 12, 'x') + "\u00e9\u00e9\u00e9");
+    lines.push_back("mlx5 error " + std::string(254 - 12, 'x') + "\u00e9\u00e9\u00e9" +
+                    std::string(1000, 'x'));
   }
   const GuestView view = readGuestView({{"kernel_log", lines}});
   ASSERT_EQ(view.kernelLog.size(), 48U);
