@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "created_vfs.hpp"
 #include "recover_operation.hpp"
 #include "vfpass/base/pci_files.hpp"
 #include "vfpass/base/text.hpp"
@@ -35,6 +36,18 @@ bool leavesWithHost(const JournaledStep& step, PlanKind kind, const Lease& lease
   return givenBack && changes(step.step.action, lease);
 }
 
+// An attach that takes a device over records its first lease; a detach that leaves it with the
+// domain hands it over to nobody.
+bool leavesWithDomain(const JournaledStep& step, PlanKind kind, const Lease& lease) {
+  if (const auto* record = std::get_if<RecordLease>(&step.step.action)) {
+    return kind == PlanKind::attach && isAdopted(lease) && record->lease.entry == lease.entry &&
+           record->lease.generation == lease.generation && endsLease(step.step.undo);
+  }
+  const auto* drop = std::get_if<DropLease>(&step.step.action);
+  return kind == PlanKind::detach && drop != nullptr && !drop->handedOver &&
+         drop->entry == lease.entry && drop->generation == lease.generation;
+}
+
 // A guest that stops returns its leases to reserved; they are still the recorded ones.
 bool holds(const std::vector<Lease>& leases, const Lease& recorded) {
   return std::ranges::any_of(leases, [&](const Lease& lease) {
@@ -65,6 +78,19 @@ bool hasStarted(const std::vector<Lease>& leases, const Lease& recorded, const T
   });
 }
 
+// Of the attaches and detaches of the lease's domain.
+bool isAnyStep(const std::vector<state::Operation>& open, const Lease& lease,
+               bool (*test)(const JournaledStep&, PlanKind, const Lease&)) {
+  return std::ranges::any_of(open, [&](const state::Operation& operation) {
+    const bool movesDevices =
+        operation.kind == PlanKind::attach || operation.kind == PlanKind::detach;
+    return movesDevices && operation.domain == lease.domain &&
+           std::ranges::any_of(operation.steps, [&](const JournaledStep& step) {
+             return test(step, operation.kind, lease);
+           });
+  });
+}
+
 bool isVfioDriver(const std::string& driver) {
   return driver.ends_with("vfio-pci") || driver.ends_with("vfio_pci");
 }
@@ -92,14 +118,11 @@ bool isUsed(const PhysicalFunction& pf, const Tools& tools) {
 }  // namespace
 
 bool isHosts(const Lease& lease, const std::vector<state::Operation>& open) {
-  return std::ranges::any_of(open, [&](const state::Operation& operation) {
-    const bool movesDevices =
-        operation.kind == PlanKind::attach || operation.kind == PlanKind::detach;
-    return movesDevices && operation.domain == lease.domain &&
-           std::ranges::any_of(operation.steps, [&](const JournaledStep& step) {
-             return leavesWithHost(step, operation.kind, lease);
-           });
-  });
+  return isAnyStep(open, lease, leavesWithHost);
+}
+
+bool isDomains(const Lease& lease, const std::vector<state::Operation>& open) {
+  return isAnyStep(open, lease, leavesWithDomain);
 }
 
 bool leasesAreOurs(const Plan& plan, std::size_t done, const Tools& tools) {

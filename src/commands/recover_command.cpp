@@ -38,14 +38,15 @@ bool stillStopped(Session& session, const Uuid& domain) {
 }
 
 // The leases whose devices the guest may have left data in: another process may just be giving
-// others back to the host, or have died while it did.
+// others back to the host or leaving them with the domain, or have died while it did.
 std::vector<Lease> givenToGuest(Session& session, std::vector<Lease> leases) {
   if (leases.empty()) {
     return leases;
   }
   const auto open = session.database().openOperationsOf(leases.front().domain);
   std::erase_if(leases, [&](const Lease& lease) {
-    return lease.state == LeaseState::reserved || apply::isHosts(lease, open);
+    return lease.state == LeaseState::reserved || apply::isDomains(lease, open) ||
+           apply::isHosts(lease, open);
   });
   return leases;
 }

@@ -206,14 +206,14 @@ bool hasDevice(const std::string& xml, const Lease& lease) {
   }
 }
 
-// Without the devices that an unfinished operation has left with the host, unless the domain has
-// got them by a start since.
+// Without the devices that an unfinished operation takes over from the domain or leaves with it,
+// and those that it has left with the host, unless the domain has got them by a start since.
 std::vector<Lease> givenToGuest(const Uuid& domain, const std::string& xml,
                                 const state::Database& database) {
   std::vector<Lease> leases = database.leasesOf(domain);
   const auto open = database.openOperationsOf(domain);
   std::erase_if(leases, [&](const Lease& lease) {
-    return apply::isHosts(lease, open) && !hasDevice(xml, lease);
+    return apply::isDomains(lease, open) || (apply::isHosts(lease, open) && !hasDevice(xml, lease));
   });
   return leases;
 }

@@ -85,5 +85,69 @@ TEST(ReleaseOperation, EndsTheVerificationThatIsPendingSinceTheStart) {
               testing::ElementsAre(state::StartedMark{other}));
 }
 
+// A lease of the running guest, whose device is nowhere, beside an operation that is not finished.
+class UnfinishedOperation {
+ public:
+  UnfinishedOperation() {
+    lease_.part = LeasedFunction{};
+    lease_.domain = *parseUuid("0f5e9a3c-1111-4222-8333-944455566677");
+    lease_.entry = "gpu0";
+    lease_.pf = lease_.device = *parsePciAddress("fffe:ff:1f.0");
+    lease_.generation = 1;
+    lease_.state = LeaseState::running;
+    lease_.adoptedElement = "<hostdev/>";
+    std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), lease_.bootId);
+    database_.setCurrentBoot(lease_.bootId);
+    database_.recordLease(lease_);
+  }
+  [[nodiscard]] const Lease& lease() const { return lease_; }
+
+  void begin(PlanKind kind, const Action& action, const std::vector<Action>& inverse = {}) {
+    database_.beginOperation({kind, lease_.domain, "train0", {{action, inverse, ""}}, {}},
+                             lease_.bootId);
+  }
+  LeaseState stateAfterTheStop() {
+    release(lease_.domain, "", places_);
+    return database_.leasesOf(lease_.domain).front().state;
+  }
+
+ private:
+  fake::TemporaryFolder folder_;
+  Places places_{folder_.path() / "state", folder_.path() / "run",
+                 std::chrono::steady_clock::now() + std::chrono::minutes(1)};
+  state::Database database_{places_.stateDirectory, state::Database::Open::createIfMissing,
+                            std::chrono::seconds(2)};
+  Lease lease_;
+};
+
+Action dropOf(const Lease& lease, std::optional<HandedOver> handedOver = std::nullopt) {
+  return DropLease{lease.domain, lease.entry, lease.generation, lease.pf, std::move(handedOver)};
+}
+
+TEST(ReleaseOperation, ResetsADeviceThatADetachGivesBack) {
+  UnfinishedOperation host;
+  host.begin(PlanKind::detach,
+             dropOf(host.lease(), HandedOver{"train0", host.lease().device, std::nullopt}));
+  EXPECT_EQ(host.stateAfterTheStop(), LeaseState::reserved);
+}
+
+TEST(ReleaseOperation, LeavesADeviceThatADetachLeavesWithTheDomain) {
+  UnfinishedOperation host;
+  host.begin(PlanKind::detach, dropOf(host.lease()));
+  EXPECT_EQ(host.stateAfterTheStop(), LeaseState::running);
+}
+
+TEST(ReleaseOperation, LeavesADeviceThatAnAttachTakesOver) {
+  UnfinishedOperation host;
+  host.begin(PlanKind::attach, RecordLease{host.lease()}, {dropOf(host.lease())});
+  EXPECT_EQ(host.stateAfterTheStop(), LeaseState::running);
+}
+
+TEST(ReleaseOperation, ResetsADeviceThatWasTakenOverBefore) {
+  UnfinishedOperation host;
+  host.begin(PlanKind::attach, RecordLease{host.lease()}, {RecordLease{host.lease()}});
+  EXPECT_EQ(host.stateAfterTheStop(), LeaseState::reserved);
+}
+
 }  // namespace
 }  // namespace vfpass::hook

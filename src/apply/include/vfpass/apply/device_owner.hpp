@@ -17,6 +17,12 @@ namespace vfpass::apply {
 /// Database::openOperations().
 bool isHosts(const Lease& lease, const std::vector<state::Operation>& open);
 
+/// Whether an unfinished attach takes the device over from its domain, or an unfinished detach
+/// leaves it with its domain. It must not get neutral values when the guest stops: the start that
+/// follows the end of that operation may be one without a lease, and so without anybody who sets
+/// the attributes again. `open`: Database::openOperations().
+bool isDomains(const Lease& lease, const std::vector<state::Operation>& open);
+
 /// True while the database still holds the leases as the first `done` steps recorded them. False: a
 /// domain start (the prepare of the hook) or another command has taken them over, and the host
 /// steps of this plan must neither continue nor be rolled back.
