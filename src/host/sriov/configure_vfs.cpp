@@ -172,7 +172,7 @@ void Configuration::sendByVf() {
   for (const auto& [index, all] : byVf) {
     ordered.push_back(all);
   }
-  std::ranges::stable_partition(ordered, [&](const Items& items) {
+  std::stable_partition(ordered.begin(), ordered.end(), [&](const Items& items) {
     return std::ranges::any_of(items, [&](const Item* item) {
       return item->wanted.msixVectors && before(*item).msixVectors > item->wanted.msixVectors;
     });

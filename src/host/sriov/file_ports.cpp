@@ -159,7 +159,7 @@ Acknowledgement VectorPort::set(const std::vector<VfRequest>& requests) {
   Acknowledgement answer = others.empty() ? Acknowledgement{} : others_.set(others);
   const auto links = readVfLinks(Folder(root_, functionPath(pf_)));
   std::vector<VfRequest> ordered = requests;
-  std::ranges::stable_partition(ordered, [&](const VfRequest& request) {
+  std::stable_partition(ordered.begin(), ordered.end(), [&](const VfRequest& request) {
     const auto link = std::ranges::find(links, request.index, &VfLink::index);
     return link != links.end() && request.settings.msixVectors &&
            readVectors(Folder(root_, functionPath(link->address))) > request.settings.msixVectors;
