@@ -80,6 +80,17 @@ std::vector<verify::LeasedGpu> leasedGpus(const std::vector<Lease>& leases,
   return gpus;
 }
 
+std::map<std::string, PcieLink> linksAboveLeased(const std::vector<Lease>& leases,
+                                                 const Topology& host) {
+  std::map<std::string, PcieLink> links;
+  for (const Lease& lease : leases) {
+    if (const Device* device = findFunction(host, isVf(lease) ? lease.pf : lease.device)) {
+      links[lease.entry] = topology::linkAbove(host, numberOf(host, *device)).possible;
+    }
+  }
+  return links;
+}
+
 namespace {
 
 unsigned portRateOf(const Device& pf) {
@@ -185,6 +196,7 @@ HostObserver::HostObserver(Session& session, const DomainDescription& domain,
   const auto leases = leasesOf(session.readLeases(), domain.uuid);
   gpus_ = leasedGpus(leases, machine_, topology_);
   placement_ = placementOf(leases, domain.liveXml, topology_);
+  links_ = linksAboveLeased(leases, topology_);
 }
 
 verify::HostSide HostObserver::of(const Lease& lease) const {

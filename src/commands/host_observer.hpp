@@ -21,6 +21,11 @@ namespace vfpass::commands {
 std::vector<verify::LeasedGpu> leasedGpus(const std::vector<Lease>& leases,
                                           const GuestMachine& machine, const Topology& host);
 
+/// The link right above each leased device, above a VF's PF, by entry (verify::VerifyPlan::links).
+/// Pure.
+std::map<std::string, PcieLink> linksAboveLeased(const std::vector<Lease>& leases,
+                                                 const Topology& host);
+
 /// Where a domain runs and where its running leases' devices are. `liveXml`: the running domain's.
 /// Pure.
 verify::HostPlacement placementOf(const std::vector<Lease>& leases, std::string_view liveXml,
@@ -43,6 +48,7 @@ class HostObserver {
 
   [[nodiscard]] const std::vector<verify::LeasedGpu>& gpus() const { return gpus_; }
   [[nodiscard]] const verify::HostPlacement& placement() const { return placement_; }
+  [[nodiscard]] const std::map<std::string, PcieLink>& links() const { return links_; }
 
  private:
   [[nodiscard]] verify::DeviceHold holdOf(const Lease& lease) const;
@@ -52,6 +58,7 @@ class HostObserver {
   std::vector<PciAddress> claims_;  ///< of the running domain
   std::vector<verify::LeasedGpu> gpus_;
   verify::HostPlacement placement_;
+  std::map<std::string, PcieLink> links_;
   std::map<std::string, verify::WantedInGuest> wanted_;
   GuestMachine machine_;  ///< of the running domain
   Topology topology_;

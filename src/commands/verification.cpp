@@ -83,6 +83,7 @@ VerifyReport verifyAlone(Session& session, const DomainDescription& domain,
   const HostObserver host(session, domain, wantedInGuest(session, domain));
   plan.gpus = host.gpus();
   plan.placement = host.placement();
+  plan.links = host.links();
   verify::VerifyWatch watch = watchOf(session);
   watch.host = [&](const Lease& lease) { return host.of(lease); };
   const auto baselines = subjectsOf(session, domain, plan.leases);

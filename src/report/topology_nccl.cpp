@@ -14,6 +14,7 @@
 #include "vfpass/report/topology_report.hpp"
 #include "vfpass/topology.hpp"
 #include "vfpass/topology/distance.hpp"
+#include "vfpass/topology/pcie_link.hpp"
 
 namespace vfpass::report {
 namespace {
@@ -148,25 +149,13 @@ void writeNcclFile(std::ostream& out, const Processors& processors,
   out << '\n';
 }
 
-// A link is as fast as its slower end. NCCL expects the capability of both ends, not the current
-// speed, which idle GPUs reduce.
-PcieLink linkOf(const Topology& topology, const Device& function) {
-  PcieLink link = function.best;
-  if (function.parent) {
-    const PcieLink& port = topology.functions[*function.parent].best;
-    if (port.speed != 0 && port.width != 0 && link.speed != 0) {
-      link = {std::min(link.speed, port.speed), std::min(link.width, port.width)};
-    }
-  }
-  return link;
-}
-
 NcclDevice deviceOf(const Topology& topology, std::size_t number) {
   const Device& function = topology.functions[number];
   NcclDevice device;
   device.address = function.address;
   device.classCode = function.classCode;
-  device.link = linkOf(topology, function);
+  // The capability of both ends, as in NCCL's own detection: idle GPUs reduce the current speed.
+  device.link = topology::linkAbove(topology, number).possible;
   device.identity = {{"vendor", function.vendor},
                      {"device", function.device},
                      {"subsystem_vendor", function.subsystemVendor},

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
@@ -10,6 +13,7 @@
 #include "vfpass/agent/agent.hpp"
 #include "vfpass/agent/guest_scripts.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/verify/verify_guest.hpp"
 
 namespace vfpass::verify {
 namespace {
@@ -60,7 +64,7 @@ if [ -r "$1" ]; then named=$(sed -n 's/^NCCL_TOPO_FILE=//p' "$1" | head -n 1); f
 for file in "$named" "$2"; do
     if [ -n "$file" ] && [ -s "$file" ]; then
         printf '%s\n' "$file"
-        grep -o 'busid="[^"]*"' "$file" | head -n 512
+        grep -o '<pci [^>]*>' "$file" | head -n 512
         exit 0
     fi
 done
@@ -147,38 +151,89 @@ Finding withConfinement(Finding finding, const std::string& context) {
 
 namespace {
 
-// `output`: the file's name, then a line `busid="0000:05:00.0"` for each function in it.
-std::string missingIn(const std::string& output, const std::vector<PciAddress>& devices) {
-  std::vector<PciAddress> named;
+// The value of an attribute in `<pci busid="0000:05:00.0" link_speed="32.0 GT/s PCIe" .../>`.
+std::string_view attribute(std::string_view tag, std::string_view name) {
+  const auto at = tag.find(" " + std::string(name) + "=\"");
+  const auto from = at == std::string_view::npos ? tag.size() : at + name.size() + 3;
+  return tag.substr(from, tag.find('"', from) - from);
+}
+
+// {}: the tag has no link that NCCL understands, and NCCL takes that of the guest's sysfs.
+PcieLink linkIn(std::string_view tag) {
+  constexpr double fastest = 1000;
+  const std::string_view speed = attribute(tag, "link_speed");
+  double gigatransfers = 0;
+  const auto [end, error] =
+      std::from_chars(speed.data(), speed.data() + speed.size(), gigatransfers);
+  const auto width = parseNumber(attribute(tag, "link_width")).value_or(0);
+  const bool known = error == std::errc() && gigatransfers > 0 && gigatransfers <= fastest &&
+                     width > 0 && width <= 32;
+  return known ? PcieLink{static_cast<unsigned>(std::lround(gigatransfers * 1000)),
+                          static_cast<unsigned>(width)}
+               : PcieLink{};
+}
+
+std::string speedAndWidth(const PcieLink& link) {
+  return std::to_string(link.speed / 1000) + (link.speed % 1000 == 0 ? "" : ".5") + " GT/s x" +
+         std::to_string(link.width);
+}
+
+// The `<pci>` tags of a guest's file, by address.
+std::map<PciAddress, PcieLink> linksIn(const std::string& output) {
+  std::map<PciAddress, PcieLink> links;
   for (const std::string& line : splitLines(output)) {
-    const auto from = line.find('"') + 1;
-    if (const auto address = parsePciAddress(line.substr(from, line.find('"', from) - from))) {
-      named.push_back(*address);
+    if (const auto address = parsePciAddress(attribute(line, "busid"))) {
+      links.emplace(*address, linkIn(line));
     }
   }
+  return links;
+}
+
+// How the file differs from the devices. `output`: its name, then its `<pci>` tags. NCCL computes
+// with speed times width (ncclTopoAddPci in src/graph/topo.cc), so other factors are no difference.
+std::vector<std::string> faultsOfFile(const std::string& output,
+                                      const std::vector<NcclFileDevice>& devices) {
+  const auto links = linksIn(output);
   std::vector<std::string> missing;
-  for (const PciAddress& each : devices) {
-    if (std::ranges::find(named, each) == named.end()) {
-      missing.push_back(toString(each));
+  std::vector<std::string> other;
+  for (const NcclFileDevice& each : devices) {
+    const auto found = links.find(each.address);
+    if (found == links.end()) {
+      missing.push_back(toString(each.address));
+      continue;
+    }
+    const PcieLink& link = found->second;
+    if (each.link.width != 0 && link.speed * link.width != each.link.speed * each.link.width) {
+      other.push_back(toString(each.address) + " " +
+                      (link.width == 0 ? "without a link" : "at " + speedAndWidth(link)) +
+                      ", on the host " + speedAndWidth(each.link));
     }
   }
-  return join(missing, ", ");
+  std::vector<std::string> faults;
+  if (!missing.empty()) {
+    faults.push_back("lacks " + join(missing, ", ") +
+                     ": NCCL takes their links from the virtual switches");
+  }
+  if (!other.empty()) {
+    faults.push_back("has " + join(other, "; ") + ": NCCL plans with the file's links");
+  }
+  return faults;
 }
 
 }  // namespace
 
 Finding checkNcclTopology(agent::Agent& agent, const std::string& guestSetup,
-                          const std::vector<PciAddress>& devices, const std::string& confFile,
+                          const std::vector<NcclFileDevice>& devices, const std::string& confFile,
                           const std::string& daemonFile) {
   const std::string expected = "a topology file for NCCL, since the guest's switches are virtual";
   const agent::ExecResult result =
       runShell(agent, topologyFileScript, {"sh", confFile, daemonFile});
   if (result.exitCode == 0) {
-    const std::string missing = missingIn(result.out, devices);
+    const auto faults = faultsOfFile(result.out, devices);
     Finding found{"nccl-topology", "", Outcome::passed, expected, agent::firstLine(result.out), ""};
-    if (!missing.empty()) {
+    if (!faults.empty()) {
       found.outcome = Outcome::warning;
-      found.seen += " lacks " + missing + ": NCCL takes their links from the virtual switches";
+      found.seen += " " + join(faults, "; it ");
       found.remedy = "run " + guestSetup + ", which writes it for the present devices";
     }
     return found;

@@ -388,20 +388,21 @@ class Verification {
     return part;
   }
 
-  // Addresses in the guest of the VFs that were found there, and of the leased GPUs.
-  [[nodiscard]] std::vector<PciAddress> devicesIn(const GuestView& view) const {
-    std::vector<PciAddress> devices;
-    const auto addAt = [&](const std::string& pci) {
+  // The VFs that were found in the guest, and the leased GPUs.
+  [[nodiscard]] std::vector<NcclFileDevice> devicesIn(const GuestView& view) const {
+    std::vector<NcclFileDevice> devices;
+    const auto addAt = [&](const std::string& pci, const std::string& entry) {
       if (const auto address = parsePciAddress(pci)) {
-        devices.push_back(*address);
+        const auto link = plan_.links.find(entry);
+        devices.push_back({*address, link == plan_.links.end() ? PcieLink{} : link->second});
       }
     };
     for (const UsedPort& each : used_) {
-      addAt(each.port.pci);
+      addAt(each.port.pci, each.subject);
     }
     for (const LeasedGpu& each : plan_.gpus) {
       const GuestGpu* gpu = gpuAtPlaceOf(view, each);
-      addAt(gpu == nullptr ? "" : gpu->pci);
+      addAt(gpu == nullptr ? "" : gpu->pci, each.entry);
     }
     return devices;
   }

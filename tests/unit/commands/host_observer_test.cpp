@@ -11,7 +11,9 @@ namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
+using testing::Pair;
 using testing::SizeIs;
+using testing::UnorderedElementsAre;
 
 /// A host with one NIC, one GPU below its switch and one in the other socket; both GPUs and a VF
 /// are leased. In the guest, `gpu0` is behind the root port with index 2.
@@ -63,6 +65,17 @@ TEST_F(LeasedGpusTest, HasPlaceInGuestAndDistanceToEachVf) {
   EXPECT_EQ(gpus[0].paths.at("rail0").distance, "PHB");
   EXPECT_EQ(gpus[1].paths.at("rail0").distance, "SYS");
   EXPECT_THAT(gpus[1].guestPath, IsEmpty()) << "not in the domain XML";
+}
+
+TEST_F(LeasedGpusTest, LinkOfVfIsThatOfItsPf) {
+  for (Device& each : builder.topology.functions) {
+    each.best = each.role == FunctionRole::gpu ? PcieLink{32000, 16} : PcieLink{16000, 8};
+  }
+  leases.push_back(function("lost", "0000:99:00.0"));
+  EXPECT_THAT(
+      linksAboveLeased(leases, builder.topology),
+      UnorderedElementsAre(Pair("gpu0", PcieLink{32000, 16}), Pair("gpu1", PcieLink{32000, 16}),
+                           Pair("rail0", PcieLink{16000, 8})));
 }
 
 // A Gen5 switch with NIC and GPU, whose uplink has half of the lanes.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "vfpass/inventory.hpp"
 #include "vfpass/lease.hpp"
 #include "vfpass/mapping.hpp"
+#include "vfpass/topology.hpp"
 #include "vfpass/verify/host_side.hpp"
 
 namespace vfpass::verify {
@@ -29,8 +31,11 @@ enum class RelaxedOrdering { automatic, off, on, both };
 
 /// What to test, and how much of it.
 struct VerifyPlan {
-  std::vector<Lease> leases;                    ///< running leases of this domain, VFs only
-  std::vector<LeasedGpu> gpus;                  ///< leased GPUs of the running domain
+  std::vector<Lease> leases;    ///< running leases of this domain, VFs only
+  std::vector<LeasedGpu> gpus;  ///< leased GPUs of the running domain
+  /// On the host the link right above each leased device, above a VF's PF, by entry: the speed and
+  /// width that both ends are capable of.
+  std::map<std::string, PcieLink> links = {};
   std::optional<HostPlacement> placement = {};  ///< of the running domain; nullopt: unknown
   GpuTest gpuTest = GpuTest::automatic;
   std::optional<NvlinkMode> nvlink = {};  ///< from the mapping
@@ -88,14 +93,20 @@ VerifyReport verifyGuest(agent::Agent& agent, const agent::ProbeFile& probe, con
 /// fault of hardware or firmware explains that.
 bool hasWrongBytes(const Finding& finding);
 
+/// A device that the guest's topology file for NCCL has to have.
+struct NcclFileDevice {
+  PciAddress address;  ///< in the guest
+  PcieLink link = {};  ///< of VerifyPlan::links; 0: unknown, so the file's is not compared
+};
+
 /// Whether NCCL in the guest finds a topology file. A mirrored tree needs one: QEMU's switch ports
 /// report 2.5 GT/s x1, and NCCL then plans with 0.2 GB/s (measured with NCCL 2.28;
-/// docs/guest-topology.md). `guestSetup`: the command that writes one, in backticks. `devices`:
-/// addresses in the guest that the file has to have; a warning if it lacks one. `confFile` and
+/// docs/guest-topology.md). `guestSetup`: the command that writes one, in backticks. A warning if
+/// the file lacks one of `devices` or has another link for it than the host. `confFile` and
 /// `daemonFile` are paths in the guest. Throws AgentUnavailable.
 Finding checkNcclTopology(
-    agent::Agent& agent, const std::string& guestSetup, const std::vector<PciAddress>& devices = {},
-    const std::string& confFile = "/etc/nccl.conf",
+    agent::Agent& agent, const std::string& guestSetup,
+    const std::vector<NcclFileDevice>& devices = {}, const std::string& confFile = "/etc/nccl.conf",
     const std::string& daemonFile = "/var/run/nvidia-topologyd/virtualTopology.xml");
 
 }  // namespace vfpass::verify
