@@ -107,13 +107,16 @@ all_data passed
 seen baseline warning "different from the host: "
 expect_contains "GPU memory is compared as well" "gpu0 write" finding baseline seen
 differs ats "disabled in the firmware"
+differs acs "0011101 for 1x111x1"
 differs relaxed-ordering "not measured with it"
 differs numa-placement "vCPUs not restricted to a node"
 differs hugepages "no reserved huge pages"
 differs max-payload "128, during the baseline 256"
 same pcie-packets
 same max-read-request
+differs nccl-topology "none, so NCCL assumes"
 same transparent-hugepages
+same cpuidle-governor
 jq -c '.baselines[0].factors[] | [.name, .seen, .remedy]' <<<"$document"
 
 section "a GPU whose memory returns another byte"
@@ -125,8 +128,13 @@ expect_equal "a path through the GPU fails" true \
 refuse "no line of a kernel log is quoted as the reason" grep -qF "domain type" <<<"$document"
 jq -c '.findings[] | select(.result == "failed") | [.key, .seen, .remedy]' <<<"$document"
 expect "the host removes the poison" sh /vfpass/lab/connectx/control "$gpu" poison off
+# The setting that doctor's remedy makes at boot.
+nic_port=$(basename "$(dirname "$(readlink -f "$pci_devices/$pf")")")
+expect "the port above the NIC may pass translated requests on" setpci -s "$nic_port" ECAP_ACS+6.w=0040:0040
 document=$(verify)
 all_data passed
+same acs
+setpci -s "$nic_port" ECAP_ACS+6.w=0000:0040
 
 section "links of the chain that are broken"
 # Each is restored; the last verification passes again.
@@ -139,6 +147,18 @@ expect "another program has set the VF's VLAN" ip link set dev "$netdev" vf 0 vl
 expect "the PF's relaxed ordering is off, and its MaxReadReq 128" setpci -s "$pf" CAP_EXP+8.w=0000:7010
 expect "the guest's vCPUs are pinned" pin_vcpus train0
 echo never >$huge
+idle=/sys/devices/system/cpu/cpuidle
+governor=$(cat $idle/current_governor)
+other=$(tr ' ' '\n' <$idle/available_governors | grep -v -m 1 -x -e "$governor" -e '')
+echo "$other" >$idle/current_governor
+# nccl_file [SED]: the guest gets the topology file that vfpass computes, changed by SED.
+nccl_file() {
+    guest_shell train0 "cat >/run/nccl-topology.xml <<'END'
+$(vfpass topo --vm train0 --format nccl | sed "${1:-}")
+END
+echo NCCL_TOPO_FILE=/run/nccl-topology.xml >/etc/nccl.conf"
+}
+expect "the guest gets a topology file for NCCL" nccl_file
 expect "the GPU's link uses 4 of 16 lanes" sh /vfpass/lab/connectx/control "$gpu" width 4
 document=$(verify)
 seen pcie-link warning "the link of $gpu runs at Gen5 x4 of Gen5 x16"
@@ -149,6 +169,9 @@ expect_contains "pinned vCPUs are on a node" "vCPUs on node 0" finding numa-plac
 differs pcie-packets "Relaxed Ordering off"
 differs max-read-request "128, during the baseline 512"
 differs transparent-hugepages "never, during the baseline $thp"
+differs cpuidle-governor "$other, during the baseline $governor"
+seen nccl-topology passed /run/nccl-topology.xml
+same nccl-topology
 # The factor still names the memory, which may be on any node.
 refuse "pinned vCPUs are no longer named" grep -q "vCPUs not restricted" <(factor numa-placement)
 # The remedies: the mapping states the VLAN, MaxReadReq is 4096, and relaxed ordering on.
@@ -156,6 +179,7 @@ sed -i 's/guest: {mtu/vlan: {id: 99}, guest: {mtu/' "$vms/train0.yaml"
 expect "attach takes the VLAN of the mapping" vfpass attach train0
 setpci -s "$pf" CAP_EXP+8.w=5010:7010
 echo "$thp" >$huge
+echo "$governor" >$idle/current_governor
 expect "the GPU's link uses all lanes" sh /vfpass/lab/connectx/control "$gpu" width 16
 
 # An address for BAR2 that is a multiple of 1 TiB: there is none in the guest's window.
@@ -171,13 +195,17 @@ expect "the GPU's BARs do not fit into the guest's window" again "40@$guest_gpu"
 document=$(verify)
 seen gpu-bar failed "has no address"
 expect "they fit again" again ""
+expect "the topology file is that of a slower GPU" nccl_file "/$guest_gpu/s|link_speed=\"[0-9.]*|link_speed=\"8.0|"
 document=$(verify)
 all_data passed
+seen nccl-topology warning "has $guest_gpu at 8 GT/s x16, on the host 32 GT/s x16"
+differs nccl-topology "NCCL plans with the file's links"
 seen vf-settings passed "it does"
 seen pcie-packets passed "MaxReadReq 4096"
 same pcie-packets
 differs max-read-request "4096, during the baseline 512"
 same transparent-hugepages
+same cpuidle-governor
 expect_equal "no link is below what it can do" null "$(finding pcie-link result)"
 
 section "a NIC far from the GPU, and memory in huge pages"

@@ -115,6 +115,8 @@ expect_contains "the memory is behind a BAR" "passed 64 MiB" of_gpu gpu-bar
 expect_contains "the GPU can be reset" "passed flr" of_gpu gpu-reset
 expect_contains "no driver of the host has it" passed of_gpu gpu-driver
 expect_contains "it is not the host's console" passed of_gpu gpu-console
+expect_equal "without an NVSwitch no mapping has to decide about NVLink" "waived no NVSwitch among the PCI functions" \
+    "$(jq -r '.findings[] | select(.key == "gpu-nvlink") | "\(.result) \(.seen)"' /tmp/doctor.json)"
 
 section "a program of the host that has the GPU"
 define_guest train0
