@@ -28,7 +28,7 @@ constexpr std::array entries{
           "(dkms autoinstall), and look in dmesg for a missing signature (Secure Boot)"},
     Entry{CudaProblem::notBound, "not-bound", "the driver nvidia is not bound to any GPU",
           "in the guest: see with lspci -nnk which driver has the GPU, blacklist nouveau, then "
-          "restart the guest; if it is none, look in dmesg for NVRM's reason"},
+          "restart the guest; if none has it, look in dmesg for NVRM's reason"},
     Entry{CudaProblem::noGpu, "no-gpu", "the guest has no NVIDIA GPU",
           "list it under gpus: in the mapping, then run vfpass attach"},
     Entry{CudaProblem::noDevice, "no-device", "the driver has a GPU, but CUDA finds none",

@@ -112,7 +112,7 @@ void writePfRows(std::ostream& out, const TopologyWords& words, const Style& sty
   table.write(out, style);
 }
 
-// The functions that look like NICs, but are none.
+// The functions that look like NICs, but are not.
 void writeNvlinkManagers(std::ostream& out, const TopologyWords& words) {
   std::vector<std::string> names;
   for (const std::size_t number : topology::nvlinkBoard(words.topology()).managers) {

@@ -1,6 +1,7 @@
 """documentation_test.py VFPASS: every vfpass command in the documentation exists, with its options."""
 
 import functools
+import json
 import re
 import subprocess
 import sys
@@ -16,6 +17,7 @@ CALL = re.compile(r"(?:^ *|[$`(|;&] *|\bsudo +)vfpass((?: +[^\s|&;`#]+)+)", re.M
 NAME = re.compile(r"[a-z][a-z-]+")
 WITH_VALUE = {"--config-dir", "--state-dir", "--run-dir", "--connect", "--sysroot", "--color"}
 SHORT = {"-v", "-q", "-h"}
+GROUPS = ("host", "pf", "vf", "hook", "quarantine")
 # Not offered to shells.
 HIDDEN = {"complete"}
 
@@ -41,6 +43,20 @@ def commands():
     return offered("") | HIDDEN
 
 
+def leaves():
+    """Every command, those of groups with both words."""
+    for name in offered("") - {"help"}:
+        inner = offered(name, "") if name in GROUPS else set()
+        yield from ([f"{name} {each}" for each in inner] if inner else [name])
+
+
+def conventions():
+    """Of each row of the table: verdict and reason."""
+    text = (CHECKOUT / "docs/commands.md").read_text(encoding="utf-8").partition("## Conventions")[2]
+    rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]
+    return {row[0]: (row[1], " | ".join(row[2:])) for row in rows[1:]}
+
+
 def problem_of(words):
     """Why this is no call of vfpass, or None."""
     command, skip = [], False
@@ -60,7 +76,7 @@ def problem_of(words):
             if word not in commands():
                 return f"no command {word}"
             command.append(word)
-        elif command[0] in ("host", "pf", "vf", "hook", "quarantine") and len(command) == 1:
+        elif command[0] in GROUPS and len(command) == 1:
             if word not in offered(command[0], ""):
                 return f"no command {command[0]} {word}"
             command.append(word)
@@ -90,6 +106,30 @@ class DocumentedCommands(unittest.TestCase):
         text = (CHECKOUT / "docs/commands.md").read_text(encoding="utf-8")
         missing = [each for each in offered("") if not re.search(rf"`(?:vfpass )?{each}\b", text)]
         self.assertEqual([], missing)
+
+    def test_each_convention_is_a_yes_or_a_reason(self):
+        rows = conventions()
+        self.assertGreaterEqual(len(rows), 13)
+        for name, (verdict, reason) in rows.items():
+            with self.subTest(name):
+                self.assertRegex(verdict, r"^(yes|only |no)")
+                self.assertTrue(reason)
+                for exception in re.findall(r"`([a-z ]+)`", verdict):
+                    self.assertIn(f"`{exception}`", reason, "the reason of the exception")
+
+    def test_conventions_name_every_command_with_the_option(self):
+        for name, option, others in (("plan", "--dry-run", set()), ("watch", "--watch", set()), ("all", "--all", {"doctor"})):
+            having = {command for command in leaves() if option in options(*command.split())} - others
+            with self.subTest(name):
+                self.assertTrue(having)
+                text = conventions()[name][1]
+                self.assertEqual([], [command for command in sorted(having) if not re.search(rf"`(vfpass )?{command}\b", text)])
+
+    def test_number_of_checks(self):
+        result = subprocess.run([VFPASS, "explain", "--json"], stdout=subprocess.PIPE, text=True, check=True)
+        checks = [each for each in json.loads(result.stdout)["checks"] if each["command"] == "doctor"]
+        text = (CHECKOUT / "docs/commands.md").read_text(encoding="utf-8")
+        self.assertIn(f"check this host: {len(checks)} checks", text)
 
     def test_help_is_wrapped(self):
         for command in sorted(commands() - HIDDEN):

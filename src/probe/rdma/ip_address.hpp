@@ -13,7 +13,7 @@
 namespace vfpass::probe {
 
 /// An IPv4 or IPv6 address of an interface, with the length of its network's prefix. Link-local
-/// addresses are none: applications do not connect to them.
+/// addresses do not count: applications do not connect to them.
 struct IpAddress {
   int family = AF_INET;
   std::array<std::uint8_t, 16> bytes{};  ///< IPv4: the first four
