@@ -8,7 +8,7 @@
 
 #include "vfpass/mac_guid_uuid.hpp"
 #include "vfpass/pci_address.hpp"
-#include "vfpass/vf_settings.hpp"
+#include "vfpass/vf_attributes.hpp"
 
 namespace vfpass {
 

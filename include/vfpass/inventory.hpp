@@ -14,7 +14,7 @@
 #include "vfpass/hand_over.hpp"
 #include "vfpass/holder.hpp"
 #include "vfpass/pci_address.hpp"
-#include "vfpass/vf_settings.hpp"
+#include "vfpass/vf_attributes.hpp"
 
 namespace vfpass {
 

@@ -11,7 +11,7 @@
 
 #include "vfpass/lease.hpp"
 #include "vfpass/plan.hpp"
-#include "vfpass/vf_settings.hpp"
+#include "vfpass/vf_attributes.hpp"
 
 namespace vfpass::report {
 

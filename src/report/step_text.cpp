@@ -5,7 +5,7 @@
 
 #include "text_values.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/vf_settings.hpp"
+#include "vfpass/vf_attributes.hpp"
 
 namespace vfpass::report {
 namespace {

@@ -8,7 +8,7 @@
 #include "vfpass/finding.hpp"
 #include "vfpass/plan.hpp"
 #include "vfpass/report/table.hpp"
-#include "vfpass/vf_settings.hpp"
+#include "vfpass/vf_attributes.hpp"
 
 namespace vfpass::report {
 

@@ -13,7 +13,7 @@
 #include "sysfs/kernel_write.hpp"
 #include "vfpass/inventory.hpp"
 #include "vfpass/pci_address.hpp"
-#include "vfpass/vf_settings.hpp"
+#include "vfpass/vf_attributes.hpp"
 
 namespace vfpass::host {
 

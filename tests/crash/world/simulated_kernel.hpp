@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "vfpass/pci_address.hpp"
-#include "vfpass/vf_settings.hpp"
+#include "vfpass/vf_attributes.hpp"
 #include "worker/wire.hpp"
 #include "world/host_files.hpp"
 

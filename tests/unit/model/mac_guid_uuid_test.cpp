@@ -4,7 +4,7 @@
 
 #include "vfpass/hypervisor.hpp"
 #include "vfpass/pci_address.hpp"
-#include "vfpass/vf_settings.hpp"
+#include "vfpass/vf_attributes.hpp"
 
 namespace vfpass {
 namespace {

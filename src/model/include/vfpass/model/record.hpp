@@ -17,7 +17,7 @@
 #include "vfpass/mac_guid_uuid.hpp"
 #include "vfpass/mapping.hpp"
 #include "vfpass/pci_address.hpp"
-#include "vfpass/vf_settings.hpp"
+#include "vfpass/vf_attributes.hpp"
 
 namespace vfpass::model {
 

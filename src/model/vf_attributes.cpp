@@ -1,4 +1,4 @@
-#include "vfpass/vf_settings.hpp"
+#include "vfpass/vf_attributes.hpp"
 
 #include <algorithm>
 #include <concepts>
