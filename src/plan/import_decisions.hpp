@@ -9,7 +9,7 @@
 
 namespace vfpass::plan {
 
-// The parts of importMapping().
+// The parts of importMapping(). Which devices it accepts: import_acceptance.cpp.
 
 /// The `<hostdev>`, `<interface>` and the like of the domain that are not known to be VFs of a PF
 /// of this host, or not yet: why none of them can get an entry, whatever device it is. nullopt: it

@@ -1,4 +1,4 @@
-#include "vfpass/remote/peer_place.hpp"
+#include "ssh_command.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
