@@ -126,11 +126,11 @@ class Hypervisor {
   /// Unplugs the device with this alias from the running domain only, and returns once the guest
   /// has released it; libvirt's own call returns earlier, even if the guest never releases it. Does
   /// nothing when there is no such device, or when the domain stops in the meantime. Throws when
-  /// the guest refuses, and after `timeout`; the device is then still plugged. Calls `checkStop`
+  /// the guest refuses, and after `timeout`; the device is then still plugged. Calls `checkpoint`
   /// while it waits, and passes on what that throws.
   virtual void detachDevice(const Uuid& domain, const std::string& alias,
                             std::chrono::milliseconds timeout,
-                            const std::function<void()>& checkStop) = 0;
+                            const std::function<void()>& checkpoint) = 0;
 
   /// Replaces our `<metadata>` element of the running domain only; empty: removes it. `element` has
   /// no namespace; libvirt adds ours.

@@ -243,7 +243,7 @@ void unplug(const UnplugDevice& action, Tools& tools) {
   if (running && hasDevice(*running, action.lease)) {
     tools.hypervisor->detachDevice(action.lease.domain,
                                    domain::aliasOfDevice(running->liveXml, action.lease),
-                                   tools.guestTimeout, tools.checkStop);
+                                   tools.guestTimeout, tools.checkpoint);
   }
 }
 

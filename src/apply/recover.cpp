@@ -165,7 +165,7 @@ Recovered recover(Tools& tools, const std::optional<Uuid>& domain,
       continue;
     }
     try {
-      tools.checkStop();
+      tools.checkpoint();
     } catch (const Cancelled& stop) {
       recovered.stopped = stop;
       break;

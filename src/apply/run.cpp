@@ -160,7 +160,7 @@ class Run {
     // reset takes at least 100 ms by the PCI specification.
     for (std::size_t at = first; at < end; at = done_) {
       if (isReversible()) {
-        tools_.checkStop();
+        tools_.checkpoint();
       }
       requireRecentCheck(at, end);
       if (const auto resets = neighbours<ResetFunction>(at, end); resets.size() > 1) {

@@ -253,8 +253,8 @@ void addDomainState(Session& session, const Subject& subject, plan::AttachInput&
   }
   // The guest's own PCI tree, to which a mirrored tree is added.
   if (input.mapping.topology == "mirror") {
-    input.machine =
-        domain::withoutOurs(domain::readGuestMachine(input.scope.config ? persistentXml : liveXml));
+    input.machine = domain::withoutOurDevices(
+        domain::readGuestMachine(input.scope.config ? persistentXml : liveXml));
   }
   // Whether the persistent configuration has to change at all.
   std::vector<Lease> persistent = own;

@@ -37,8 +37,8 @@ class BoundedHypervisor final : public Hypervisor {
     inner_->attachDevice(domain, xml);
   }
   void detachDevice(const Uuid& domain, const std::string& alias, std::chrono::milliseconds timeout,
-                    const std::function<void()>& checkStop) override {
-    inner_->detachDevice(domain, alias, timeout, checkStop);
+                    const std::function<void()>& checkpoint) override {
+    inner_->detachDevice(domain, alias, timeout, checkpoint);
   }
   void setLiveMetadata(const Uuid& domain, const std::string& element) override {
     inner_->setLiveMetadata(domain, element);

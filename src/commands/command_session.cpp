@@ -343,7 +343,7 @@ apply::Tools Session::hostTools() {
   apply::Tools tools{kernel(),  database(),           nullptr, domain::builtInTemplates(),
                      sealKey(), options_.runDirectory};
   tools.makeSealKey = [this] { sealKey_ = state::makeSealKey({options_.configDirectory}); };
-  tools.checkStop = StopSignals::throwIfAsked;
+  tools.checkpoint = StopSignals::throwIfAsked;
   tools.onAction = [this](const Action& action) {
     verbose(describe(action));
     progress_.show(describe(action));

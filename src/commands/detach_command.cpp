@@ -84,7 +84,8 @@ std::vector<std::string> entriesOf(const std::vector<Lease>& leases) {
 
 // What --keep leaves are elements of the persistent configuration. Without leases detach would
 // remove them.
-void checkKept(const Target& target, const std::vector<Lease>& own, const DetachOptions& options) {
+void requireKept(const Target& target, const std::vector<Lease>& own,
+                 const DetachOptions& options) {
   const std::string domain = "domain " + printable(target.name);
   if (!options.keep || (own.empty() && carriesNothing(target.domain->persistentXml))) {
     return;
@@ -105,8 +106,8 @@ void checkKept(const Target& target, const std::vector<Lease>& own, const Detach
 }
 
 // A device that stays with the domain stays in both configurations, and so both lose the lease.
-void checkScope(const Target& target, const std::vector<Lease>& leases,
-                const DetachOptions& options) {
+void requireScope(const Target& target, const std::vector<Lease>& leases,
+                  const DetachOptions& options) {
   std::vector<Lease> staying = commands::leasesOf(leases, target.uuid);
   if (!options.keep) {
     std::erase_if(staying, [](const Lease& lease) { return !isAdopted(lease); });
@@ -122,7 +123,7 @@ void checkScope(const Target& target, const std::vector<Lease>& leases,
                 "define it with `virsh define` first, or detach without --keep",
                 ExitCode::badInput);
   }
-  checkKept(target, staying, options);
+  requireKept(target, staying, options);
   const bool active = target.domain && target.domain->active;
   if (active && target.domain->persistent && options.scope.live != options.scope.config &&
       !staying.empty()) {
@@ -136,7 +137,7 @@ void checkScope(const Target& target, const std::vector<Lease>& leases,
 plan::DetachInput inputFor(Session& session, const Target& target, const std::vector<Lease>& leases,
                            const Scope& scope, const DetachOptions& options,
                            const DomainSurvey& survey) {
-  checkScope(target, leases, options);
+  requireScope(target, leases, options);
   plan::DetachInput input;
   input.domain = target.uuid;
   input.keep = options.keep;

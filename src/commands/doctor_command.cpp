@@ -59,7 +59,7 @@ std::optional<Finding> ncclTopologyOf(Session& session, const DomainDescription&
   try {
     agent::Agent agent(session.hypervisor(), domain.uuid, domain.name, deadlines::doctorAgent,
                        StopSignals::throwIfAsked);
-    return verify::checkNcclTopology(agent,
+    return verify::judgeNcclTopology(agent,
                                      "`vfpass guest-setup " + shellArgument(domain.name) + "`");
   } catch (const agent::AgentUnavailable& silent) {
     return Finding{"nccl-topology", "",

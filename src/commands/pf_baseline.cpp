@@ -90,14 +90,14 @@ std::vector<Baseline> readBaselines(Session& session) {
   return baselines;
 }
 
-std::map<std::string, std::string> gpuAddresses(const std::vector<Lease>& leases) {
-  std::map<std::string, std::string> gpus;
+std::map<std::string, std::string> functionAddresses(const std::vector<Lease>& leases) {
+  std::map<std::string, std::string> functions;
   for (const Lease& lease : leases) {
     if (!isVf(lease)) {
-      gpus[lease.entry] = toString(lease.device);
+      functions[lease.entry] = toString(lease.device);
     }
   }
-  return gpus;
+  return functions;
 }
 
 // Doctor's checks of the path between this PF and the VM's GPUs: failures of these devices, because
@@ -199,7 +199,7 @@ std::vector<verify::BaselineSubject> baselineSubjects(Session& session,
     if (const Baseline* kept = verify::chooseBaseline(baselines, vf.pf, subject.guid)) {
       subject.baseline = *kept;
     }
-    subject.gpus = gpuAddresses(leases);
+    subject.functions = functionAddresses(leases);
     subject.domain = slowed;
     subject.hostChecks = [&session, pf = vf.pf, leases] { return pathChecks(session, pf, leases); };
     subjects.push_back(std::move(subject));

@@ -53,8 +53,8 @@ std::vector<Lease> givenToGuest(Session& session, std::vector<Lease> leases) {
 
 // Returns the domain's name, or nullopt if the domain has started in the meantime, or has no device
 // of which that is known.
-std::optional<std::string> scrub(Session& session, const commands::DomainSurvey& survey,
-                                 const Uuid& domain) {
+std::optional<std::string> releaseStopped(Session& session, const commands::DomainSurvey& survey,
+                                          const Uuid& domain) {
   if (!stillStopped(session, domain)) {
     return std::nullopt;
   }
@@ -89,8 +89,8 @@ std::optional<std::string> scrub(Session& session, const commands::DomainSurvey&
   return name;
 }
 
-void scrubAndReport(Session& session, const commands::DomainSurvey& survey, const Uuid& domain) {
-  if (const auto name = scrub(session, survey, domain)) {
+void releaseAndReport(Session& session, const commands::DomainSurvey& survey, const Uuid& domain) {
+  if (const auto name = releaseStopped(session, survey, domain)) {
     const std::string result =
         "scrubbed the devices of domain " + printable(*name) + ", which stopped without a release";
     session.operations().done(result);
@@ -142,7 +142,7 @@ ExitCode recover(Session& session) {
         unrecovered.end();
     try {
       if (!interrupted) {
-        scrubAndReport(session, survey, domain);
+        releaseAndReport(session, survey, domain);
       }
     } catch (const Error& error) {  // does not stop the release of the other domains
       code = session.fail(error);

@@ -98,7 +98,7 @@ void giveBackVm(VerifyOptions& options) {
 }
 
 // The probe's time has to contain the sustained transfers, and as much again for all the rest.
-void checkAllPairs(const VerifyOptions& options) {
+void requireAllPairs(const VerifyOptions& options) {
   if (options.allPairs && options.peer.empty()) {
     throw Error("--all-pairs: no other VM to pair with", "specify one with --peer",
                 ExitCode::badInput);
@@ -280,7 +280,7 @@ ExitCode verify(Session& session, VerifyOptions options) {
   if (!options.pending || options.all.all) {
     commands::requireVmOrAll("verify", options.vm, options.all);
   }
-  checkAllPairs(options);
+  requireAllPairs(options);
   const commands::VerifyRequest request = requestOf(options);
   session.requireChangesPossible("verify");
   if (options.pending) {

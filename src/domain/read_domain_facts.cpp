@@ -332,7 +332,7 @@ GuestMachine readGuestMachine(std::string_view xml) {
   return machine;
 }
 
-GuestMachine withoutOurs(GuestMachine machine) {
+GuestMachine withoutOurDevices(GuestMachine machine) {
   std::erase_if(machine.controllers,
                 [](const PciController& each) { return !each.ourAlias.empty(); });
   std::erase_if(machine.passed, [](const PassedDevice& each) { return !each.name.empty(); });

@@ -275,11 +275,11 @@ class LibvirtHypervisor : public Hypervisor {
   }
 
   void detachDevice(const Uuid& uuid, const std::string& alias, std::chrono::milliseconds timeout,
-                    const std::function<void()>& checkStop) override {
+                    const std::function<void()>& checkpoint) override {
     registerEventLoop();
     const ConnectionHandle connection = openConnection(uri_);
     const DomainHandle domain = require(connection.get(), uuid);
-    unplug(connection.get(), domain.get(), alias, timeout, checkStop);
+    unplug(connection.get(), domain.get(), alias, timeout, checkpoint);
   }
 
   void setLiveMetadata(const Uuid& uuid, const std::string& element) override {

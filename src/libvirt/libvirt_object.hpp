@@ -58,7 +58,7 @@ void registerEventLoop();
 /// Implements Hypervisor::detachDevice(): asks the guest to release the device and waits for its
 /// answer. The connection must have been opened after registerEventLoop().
 void unplug(virConnectPtr connection, virDomainPtr domain, const std::string& alias,
-            std::chrono::milliseconds timeout, const std::function<void()>& checkStop);
+            std::chrono::milliseconds timeout, const std::function<void()>& checkpoint);
 
 /// A copy of this thread's last libvirt error, which the next libvirt call overwrites.
 struct Failure {

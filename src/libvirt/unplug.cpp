@@ -165,7 +165,7 @@ void registerEventLoop() {
 }
 
 void unplug(virConnectPtr connection, virDomainPtr domain, const std::string& alias,
-            std::chrono::milliseconds timeout, const std::function<void()>& checkStop) {
+            std::chrono::milliseconds timeout, const std::function<void()>& checkpoint) {
   Watch watch{alias};
   const Subscription removed(connection, domain, VIR_DOMAIN_EVENT_ID_DEVICE_REMOVED,
                              generic(onRemoved), watch);
@@ -177,7 +177,7 @@ void unplug(virConnectPtr connection, virDomainPtr domain, const std::string& al
     return;
   }
   const auto isAnswered = [&] {
-    checkStop();
+    checkpoint();
     return watch.outcome != Outcome::waiting;
   };
   runEventsUntil(isAnswered, timeout);

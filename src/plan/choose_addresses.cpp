@@ -220,7 +220,7 @@ void object(const MappedVf& entry, const std::string& what, const std::string& o
   }
 }
 
-void settleMac(const AttachInput& input, const MappedVf& entry, const Lease* earlier,
+void chooseMac(const AttachInput& input, const MappedVf& entry, const Lease* earlier,
                const std::vector<Lease>& decided, Lease& lease,
                std::vector<Objection>& objections) {
   const auto ownerOfMac = [&](const MacAddress& mac) {
@@ -247,7 +247,7 @@ void settleMac(const AttachInput& input, const MappedVf& entry, const Lease* ear
 }
 
 // Only the two interfaces of a team have the same MAC.
-void settleTeamedMac(const AttachInput& input, const MappedVf& entry,
+void chooseTeamedMac(const AttachInput& input, const MappedVf& entry,
                      const std::vector<Lease>& decided, Lease& lease,
                      std::vector<Objection>& objections) {
   const auto mac = teamedMac(input, entry, objections);
@@ -261,7 +261,7 @@ void settleTeamedMac(const AttachInput& input, const MappedVf& entry,
          objections);
 }
 
-void settleGuid(const AttachInput& input, const MappedVf& entry, const Lease* earlier,
+void chooseGuid(const AttachInput& input, const MappedVf& entry, const Lease* earlier,
                 const std::vector<Lease>& decided, Lease& lease, GuidRole role,
                 std::vector<Objection>& objections) {
   const auto member = role == GuidRole::node ? &VfSettings::nodeGuid : &VfSettings::portGuid;
@@ -286,19 +286,19 @@ void chooseAddresses(const AttachInput& input, const MappedVf& entry, const Leas
                      const std::vector<Lease>& decided, Lease& lease,
                      std::vector<Objection>& objections) {
   if (entry.teamingWith && !vfOf(lease).infiniband) {
-    settleTeamedMac(input, entry, decided, lease, objections);
+    chooseTeamedMac(input, entry, decided, lease, objections);
     return;
   }
   if (!vfOf(lease).infiniband && entry.macKept) {
     return;
   }
   if (!vfOf(lease).infiniband) {
-    settleMac(input, entry, earlier, decided, lease, objections);
+    chooseMac(input, entry, earlier, decided, lease, objections);
     return;
   }
   // A subnet manager does not bring up the port of a VF whose GUID is zero.
-  settleGuid(input, entry, earlier, decided, lease, GuidRole::node, objections);
-  settleGuid(input, entry, earlier, decided, lease, GuidRole::port, objections);
+  chooseGuid(input, entry, earlier, decided, lease, GuidRole::node, objections);
+  chooseGuid(input, entry, earlier, decided, lease, GuidRole::port, objections);
 }
 
 }  // namespace vfpass::plan

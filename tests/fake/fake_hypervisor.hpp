@@ -134,8 +134,8 @@ class FakeHypervisor final : public Hypervisor {
 
   void detachDevice(const Uuid& uuid, const std::string& alias,
                     std::chrono::milliseconds /*timeout*/,
-                    const std::function<void()>& checkStop) override {
-    checkStop();
+                    const std::function<void()>& checkpoint) override {
+    checkpoint();
     if (guestRefusesUnplug) {
       throw Error("the guest refused to release " + alias);
     }

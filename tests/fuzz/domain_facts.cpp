@@ -42,7 +42,7 @@ void runTarget(std::string_view input) {
   const auto machine = accepted([&] { return domain::readGuestMachine(input); });
   const bool isDomain = machine.has_value();
   if (machine) {
-    const auto bare = domain::withoutOurs(*machine);
+    const auto bare = domain::withoutOurDevices(*machine);
     require(
         bare.passed.size() <= machine->passed.size() &&
             std::ranges::all_of(bare.passed, [](const auto& each) { return each.name.empty(); }),

@@ -222,7 +222,7 @@ std::vector<std::string> faultsOfFile(const std::string& output,
 
 }  // namespace
 
-Finding checkNcclTopology(agent::Agent& agent, const std::string& guestSetup,
+Finding judgeNcclTopology(agent::Agent& agent, const std::string& guestSetup,
                           const std::vector<NcclFileDevice>& devices, const std::string& confFile,
                           const std::string& daemonFile) {
   const std::string expected = "a topology file for NCCL, since the guest's switches are virtual";

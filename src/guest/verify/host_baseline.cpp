@@ -185,8 +185,8 @@ bool hasRatio(const std::vector<BaselineRatio>& ratios, const Figure& figure) {
 Figure onHost(const Figure& figure, const BaselineSubject& subject) {
   Figure host = figure;
   host.subject.clear();
-  const auto gpu = subject.gpus.find(figure.gpu);
-  host.gpu = gpu == subject.gpus.end() ? figure.gpu : gpu->second;
+  const auto gpu = subject.functions.find(figure.gpu);
+  host.gpu = gpu == subject.functions.end() ? figure.gpu : gpu->second;
   return host;
 }
 

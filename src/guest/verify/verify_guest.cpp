@@ -279,7 +279,7 @@ class Verification {
     // What concerns the whole guest: NCCL, then the GPUs, of which each has to have been tested.
     if (testsGpus_ && isMirrored()) {
       layer_.enter("nccl-topology", "the guest can be searched for NCCL's topology file");
-      add(checkNcclTopology(agent_, guestSetupOf(plan_.leases), devicesIn(view)));
+      add(judgeNcclTopology(agent_, guestSetupOf(plan_.leases), devicesIn(view)));
     }
     if (plan_.tools && gpuUsable) {
       watch_.show("nccl-tests");

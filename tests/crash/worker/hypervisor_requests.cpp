@@ -56,8 +56,8 @@ class WorldHypervisor final : public Hypervisor {
 
   void detachDevice(const Uuid& domain, const std::string& alias,
                     std::chrono::milliseconds /*timeout*/,
-                    const std::function<void()>& checkStop) override {
-    checkStop();
+                    const std::function<void()>& checkpoint) override {
+    checkpoint();
     call({"unplug", toString(domain), alias});
   }
 

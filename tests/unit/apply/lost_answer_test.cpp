@@ -232,7 +232,7 @@ TEST_F(LostAnswerTest, RollsBackOnceSuchAGuestHasStopped) {
 // Also the rollback at once, after a binding that did not return.
 TEST_F(LostAnswerTest, RollsBackNoDeviceThatAnotherDomainHasLeased) {
   bool given = false;
-  host.checkStop = [&] {
+  host.checkpoint = [&] {
     if (!given && vfs()[0].settings.vlan == Vlan{100, 0, VlanProtocol::dot1q}) {
       given = true;
       giveLeaseOfFirstVfToAnotherDomain();

@@ -59,7 +59,7 @@ TEST_P(StopTest, AtAnyMomentEndsInTheOldOrTheNewState) {
     Host host;
     prepare(host);
     const Plan plan = planOf(host);
-    host.checkStop = stopAt(call);
+    host.checkpoint = stopAt(call);
     try {
       host.execute(plan);
       EXPECT_EQ(host.fingerprint(), after);
@@ -92,7 +92,7 @@ TEST(Stop, IsNotAskedForAfterADetachHasRestoredADevice) {
   const Plan plan = host.detachPlan();
   host.kernel.effects = 0;
   int asked = 0;
-  host.checkStop = [&] {
+  host.checkpoint = [&] {
     ++asked;
     EXPECT_EQ(host.kernel.effects, 0);
   };
@@ -105,7 +105,7 @@ TEST(Stop, LeavesWhatItCannotRollBackToRecover) {
   Host host;
   const Plan plan = host.attachPlan();
   const std::string before = host.fingerprint();
-  host.checkStop = [&host, stop = stopAt(3)]() mutable {
+  host.checkpoint = [&host, stop = stopAt(3)]() mutable {
     host.hypervisor.disconnected = true;
     stop();
   };
@@ -116,7 +116,7 @@ TEST(Stop, LeavesWhatItCannotRollBackToRecover) {
     EXPECT_THAT(error.what(), StartsWith("stopped by SIGINT; rolling back failed"));
   }
   host.hypervisor.disconnected = false;
-  host.checkStop = [] {};
+  host.checkpoint = [] {};
   host.recoverAll();
   EXPECT_EQ(host.fingerprint(), before);
 }
@@ -129,10 +129,10 @@ class OpenOperationTest : public testing::Test {
     host.hypervisor.loseReplyOfDefine = true;
     EXPECT_THROW(host.execute(plan), Error);
   }
-  Recovered recovery(const std::function<void()>& checkStop = [] {}) {
+  Recovered recovery(const std::function<void()>& checkpoint = [] {}) {
     state::Database database = open();
     Tools tools = host.tools(database);
-    tools.checkStop = checkStop;
+    tools.checkpoint = checkpoint;
     return recover(tools);
   }
   [[nodiscard]] state::Database open() const {

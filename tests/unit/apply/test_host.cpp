@@ -87,7 +87,7 @@ Host::~Host() { std::filesystem::remove_all(folder); }
 Tools Host::tools(state::Database& database) {
   Tools tools{kernel, database, &hypervisor, domain::builtInTemplates(), key, folder / "run"};
   tools.makeSealKey = makeSealKey;
-  tools.checkStop = checkStop;
+  tools.checkpoint = checkpoint;
   tools.readDefinitions = readDefinitions;
   tools.lockTimeout = databaseTimeout;
   tools.holderTimeout = std::chrono::milliseconds(300);

@@ -56,7 +56,7 @@ class Host {
   Uuid uuid;
   SealKey key = fake::sealKey();
   std::function<void()> makeSealKey = [] {};
-  std::function<void()> checkStop = [] {};
+  std::function<void()> checkpoint = [] {};
   std::function<Definitions()> readDefinitions = [] { return Definitions{}; };
 };
 

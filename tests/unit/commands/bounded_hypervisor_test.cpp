@@ -41,7 +41,7 @@ class SilentHypervisor final : public Hypervisor {
   void syncDefinitions() override {}
   void attachDevice(const Uuid& /*domain*/, const std::string& /*xml*/) override {}
   void detachDevice(const Uuid& /*domain*/, const std::string& /*alias*/, milliseconds /*timeout*/,
-                    const std::function<void()>& /*checkStop*/) override {}
+                    const std::function<void()>& /*checkpoint*/) override {}
   void setLiveMetadata(const Uuid& /*domain*/, const std::string& /*element*/) override {}
   std::string askAgent(const Uuid& /*domain*/, const std::string& /*command*/,
                        std::chrono::seconds /*timeout*/) override {

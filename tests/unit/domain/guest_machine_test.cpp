@@ -63,7 +63,7 @@ TEST(GuestMachine, ReadsBusNumbersOfQemusCommandLine) {
 TEST(GuestMachine, DistinguishesOurDevicesFromOthers) {
   const auto xml = readCase("libvirt-attached.xml");
   const auto machine = readGuestMachine(xml);
-  const auto bare = withoutOurs(machine);
+  const auto bare = withoutOurDevices(machine);
   EXPECT_THAT(machine.passed, SizeIs(3));
   ASSERT_THAT(bare.passed, SizeIs(1)) << "a manually written hostdev";
   EXPECT_EQ(bare.passed[0].name, "");

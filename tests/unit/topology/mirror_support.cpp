@@ -237,7 +237,7 @@ std::vector<std::pair<std::string, std::size_t>> named(const std::vector<std::si
 
 Mirror MirroredDomain::attach(const std::vector<std::pair<std::string, std::size_t>>& devices,
                               unsigned sparePorts) {
-  const GuestMachine machine = domain::withoutOurs(domain::readGuestMachine(bare_));
+  const GuestMachine machine = domain::withoutOurDevices(domain::readGuestMachine(bare_));
   MirrorInput input{host_, machine, {}, {}, sparePorts};
   for (const Lease& lease : leases_) {
     input.earlier.insert(input.earlier.end(), lease.guest.controllers.begin(),

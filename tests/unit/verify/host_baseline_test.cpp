@@ -315,7 +315,7 @@ TEST_F(JudgeBaselineTest, EverySettingOfTheHostIsAFactorWithARemedy) {
 }
 
 TEST_F(JudgeBaselineTest, FindingsOfTheVfAndOfTheWholeVmAreFactorsInThisOrder) {
-  subject.gpus = {{"gpu0", "0000:05:00.0"}};
+  subject.functions = {{"gpu0", "0000:05:00.0"}};
   subject.baseline->figures.push_back(figure("", "write", 390, "0000:05:00.0"));
   report.figures.push_back(figure("rail0", "write", 100, "gpu0"));
   subject.hostChecks = [] {
@@ -363,7 +363,7 @@ TEST_F(JudgeBaselineTest, OnlyComparableFiguresAreBelowTheBaseline) {
 }
 
 TEST_F(JudgeBaselineTest, PathToGpuCountsForGpuMemoryOnly) {
-  subject.gpus = {{"gpu0", "0000:05:00.0"}};
+  subject.functions = {{"gpu0", "0000:05:00.0"}};
   subject.baseline->figures.push_back(figure("", "write", 390, "0000:05:00.0"));
   subject.hostChecks = [] {
     return std::vector<Finding>{

@@ -17,7 +17,7 @@ using testing::HasSubstr;
 class NcclTopologyCheckTest : public testing::Test {
  protected:
   Finding check() {
-    return checkNcclTopology(agent, "`vfpass guest-setup train0`", devices, conf, daemonFile);
+    return judgeNcclTopology(agent, "`vfpass guest-setup train0`", devices, conf, daemonFile);
   }
   static void write(const std::string& file, const std::string& text) {
     std::ofstream(file) << text;

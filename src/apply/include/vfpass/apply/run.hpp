@@ -34,7 +34,7 @@ struct Tools {
   std::chrono::milliseconds holderTimeout = deadlines::holder;
   std::function<void(const Action&)> onAction = [](const Action&) {};
   /// Throws Cancelled if a signal has asked to stop. Called where the work can be rolled back.
-  std::function<void()> checkStop = [] {};
+  std::function<void()> checkpoint = [] {};
   /// Reads all domains and network pools of libvirt; called without locks of PFs. Empty in the
   /// hook, which has no libvirt: then only a plan's own steps remove VFs.
   std::function<Definitions()> readDefinitions = {};
@@ -59,7 +59,7 @@ struct Tools {
 ///
 /// If a step of attach or prepare fails, all steps before it are rolled back and the Error of the
 /// step is thrown. Detach and release do not roll back: the remaining steps stay in the journal for
-/// recover(), and the Error says so. If Tools::checkStop() throws, the steps are rolled back, too,
+/// recover(), and the Error says so. If Tools::checkpoint() throws, the steps are rolled back, too,
 /// and the Cancelled says so. Returns warnings for the user.
 std::vector<std::string> run(const Plan& plan, Tools& tools, std::vector<state::FileLock> locks);
 

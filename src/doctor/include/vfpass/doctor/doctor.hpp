@@ -62,7 +62,7 @@ struct Requirements {
   std::optional<GuestMemory> guest;                ///< with oneVm, if the domain exists
   std::optional<PeerMapping> peers;  ///< with oneVm, if the domain has two devices of the host
   std::optional<ConfidentialGuest> confidential = {};  ///< with oneVm and `<launchSecurity>`
-  /// With oneVm, if the domain runs with a GPU in a mirrored tree: what verify::checkNcclTopology
+  /// With oneVm, if the domain runs with a GPU in a mirrored tree: what verify::judgeNcclTopology
   /// found; waived if the agent did not respond.
   std::optional<Finding> ncclTopology;
   std::vector<MissingDevice> missing;

@@ -42,7 +42,7 @@ VfioBackend configuredBackend(std::string_view xml);
 GuestMachine readGuestMachine(std::string_view xml);
 
 /// The machine without our devices and controllers: what the guest keeps after a detach.
-GuestMachine withoutOurs(GuestMachine machine);
+GuestMachine withoutOurDevices(GuestMachine machine);
 
 /// The devices of the host in a domain XML, in document order, then those of `<qemu:commandline>`.
 /// Includes those with our aliases, and `<interface type='network'>` of every network. Throws Error

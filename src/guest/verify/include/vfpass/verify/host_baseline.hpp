@@ -48,7 +48,7 @@ struct BaselineSubject {
   std::string firmware;
   std::string machine;                                    ///< the host's /etc/machine-id
   std::optional<Baseline> baseline = {};                  ///< chooseBaseline(); nullopt: none
-  std::map<std::string, std::string> gpus = {};           ///< address on the host, by entry
+  std::map<std::string, std::string> functions = {};      ///< address on the host, by entry
   std::map<std::string, std::string> settings = {};       ///< as Baseline::settings
   std::vector<BaselineFactor> domain = {};                ///< how the VM runs, where it may cost
   std::function<std::vector<Finding>()> hostChecks = {};  ///< doctor's; only called if needed

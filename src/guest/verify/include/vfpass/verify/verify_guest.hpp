@@ -104,7 +104,7 @@ struct NcclFileDevice {
 /// docs/guest-topology.md). `guestSetup`: the command that writes one, in backticks. A warning if
 /// the file lacks one of `devices` or has another link for it than the host. `confFile` and
 /// `daemonFile` are paths in the guest. Throws AgentUnavailable.
-Finding checkNcclTopology(
+Finding judgeNcclTopology(
     agent::Agent& agent, const std::string& guestSetup,
     const std::vector<NcclFileDevice>& devices = {}, const std::string& confFile = "/etc/nccl.conf",
     const std::string& daemonFile = "/var/run/nvidia-topologyd/virtualTopology.xml");
