@@ -266,6 +266,7 @@ std::string describeResult(Session& session, const Target& target, const Scope& 
 ExitCode detach(Session& session, const DetachOptions& options) {
   session.requireDomainChangesPossible("detach");
   const auto saved = commands::readSavedPlan(options.plan, "detach");
+  // The domain's lock first. What an interrupted operation left is completed before the plan.
   session.operations().begin(events::Operation::detach, options.vm);
   auto& database = session.database();
   const Target first = findTarget(session, options.vm, database.leases());
@@ -275,11 +276,14 @@ ExitCode detach(Session& session, const DetachOptions& options) {
   const commands::DomainSurvey survey = recoverInterruptedWork(session, uuid);
   const Target target = findTarget(session, toString(uuid), database.leases());
   const Scope scope = scopeOf(target, options.scope);
+  // Refusals that need no lock of a PF come before it.
   requireUnused(
       session,
       plan::planDetach(inputFor(session, target, database.leases(), scope, options, survey)),
       options.force);
 
+  // Under the PF locks, leases and host are read again, and the plan made of them is the one to
+  // run.
   auto locks =
       state::lockPfs(session.options().runDirectory, commands::pfsOf(database.leasesOf(uuid)),
                      session.tools().lockTimeout);
@@ -292,10 +296,13 @@ ExitCode detach(Session& session, const DetachOptions& options) {
     return ExitCode::done;
   }
   commands::requireSame(saved, toSave(target, plan, scope), options.plan);
+
   apply::Tools tools = session.tools();
   tools.guestTimeout = std::chrono::seconds(options.timeout);
   session.operations().addDevices(commands::leasesOf(input.leases, uuid));
   session.run(plan, tools, std::move(locks));
+
+  // `ended` are the leases of before the run: the database no longer has them.
   const auto ended = endedBy(plan, input.leases);
   const std::string result = describeResult(session, target, scope, ended, input);
   session.operations().done(result);

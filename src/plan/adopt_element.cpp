@@ -89,13 +89,15 @@ bool checkRunningValues(const Adoption& adoption, const HostElement& configured,
   return false;
 }
 
-// Which configurations have the element, and which of them this attach changes.
-const HostElement* checkConfigurations(const Adoption& adoption) {
+// The element of the domain that this attach takes over: of its configuration, or of the running
+// transient domain. nullptr after an objection.
+const HostElement* chooseElement(const Adoption& adoption) {
   const AttachInput& input = adoption.input;
   const std::string device = toString(adoption.device);
   const std::string domain = "domain " + printable(input.domainName);
   const HostElement* configured = findIn(input.elements, adoption.device);
   const HostElement* live = findIn(input.liveElements, adoption.device);
+  // The domain names the device, and only once.
   if (configured == nullptr && live == nullptr) {
     adoption.object("`adopt: true`, but " + domain +
                         " has no <hostdev> and no <interface "
@@ -112,6 +114,8 @@ const HostElement* checkConfigurations(const Adoption& adoption) {
                     "remove all elements but one with " + editDomain(input));
     return nullptr;
   }
+  // A lease covers both configurations of a running domain, so both need the element, and the scope
+  // has to be both.
   if (live != nullptr && configured == nullptr && !input.transient) {
     adoption.object(
         "only the running " + domain + " has " + device + ", its persistent configuration does not",
@@ -273,7 +277,7 @@ void adoptVf(const AttachInput& input, const MappedVf& entry, const PhysicalFunc
   if (!checkManager(adoption) || !checkPool(adoption, pf.netdev())) {
     return;
   }
-  const HostElement* element = checkConfigurations(adoption);
+  const HostElement* element = chooseElement(adoption);
   if (element == nullptr || !checkElement(adoption, *element)) {
     return;
   }
@@ -339,7 +343,7 @@ void adoptFunction(const AttachInput& input, const MappedFunction& entry, Lease&
   if (!checkManager(adoption) || !checkPool(adoption, {})) {
     return;
   }
-  const HostElement* element = checkConfigurations(adoption);
+  const HostElement* element = chooseElement(adoption);
   if (element != nullptr && checkElement(adoption, *element)) {
     takeElement(input, *element, lease);
   }

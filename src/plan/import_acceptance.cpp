@@ -14,30 +14,28 @@ LeftOut leaveOut(const HandMadeDevice& device, LeftOutReason reason, const std::
   return {device.form, device.host, reason, message, remedy};
 }
 
-std::optional<LeftOut> leftOutByElement(const ImportInput& input, const HandMadeDevice& device) {
+namespace {
+
+// An element of these kinds never gets an entry, whatever it says about its device.
+std::optional<LeftOut> leftOutByKind(const HandMadeDevice& device) {
   using Reason = LeftOutReason;
-  const auto out = [&](Reason reason, const std::string& message, const std::string& remedy = {}) {
-    return std::optional(leaveOut(device, reason, message, remedy));
-  };
-  if (device.ours) {
-    return out(Reason::managed, "vfpass has added it", "run `vfpass status` to see its lease");
-  }
   switch (device.kind) {
     case HandMadeKind::mediated:
-      return out(Reason::mediated,
-                 "it is a mediated device; vfpass leases whole functions and VFs");
+      return leaveOut(device, Reason::mediated,
+                      "it is a mediated device; vfpass leases whole functions and VFs");
     case HandMadeKind::otherBus:
     case HandMadeKind::capability:
-      return out(Reason::otherBus, "it is not a PCI function; it stays as it is");
+      return leaveOut(device, Reason::otherBus, "it is not a PCI function; it stays as it is");
     case HandMadeKind::arguments:
-      return out(Reason::arguments,
-                 "it is in <qemu:commandline>, where vfpass cannot change or release it",
-                 "replace it with a <hostdev> while the domain is off, then import again");
+      return leaveOut(device, Reason::arguments,
+                      "it is in <qemu:commandline>, where vfpass cannot change or release it",
+                      "replace it with a <hostdev> while the domain is off, then import again");
     case HandMadeKind::nvmeDisk:
-      return out(Reason::nvmeDisk, "QEMU drives it as a disk of the host; it stays as it is");
+      return leaveOut(device, Reason::nvmeDisk,
+                      "QEMU drives it as a disk of the host; it stays as it is");
     case HandMadeKind::fromNetwork:
-      return out(
-          Reason::network,
+      return leaveOut(
+          device, Reason::network,
           "libvirt network " + printable(device.network) + " chooses its device at each start",
           "replace it with <interface type='hostdev'> for one VF, and take this VF out of "
           "the network");
@@ -45,18 +43,32 @@ std::optional<LeftOut> leftOutByElement(const ImportInput& input, const HandMade
     case HandMadeKind::interface:
       break;
   }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<LeftOut> leftOutByElement(const ImportInput& input, const HandMadeDevice& device) {
+  using Reason = LeftOutReason;
+  if (device.ours) {
+    return leaveOut(device, Reason::managed, "vfpass has added it",
+                    "run `vfpass status` to see its lease");
+  }
+  if (auto kind = leftOutByKind(device)) {
+    return kind;
+  }
   if (!device.host) {
-    return out(Reason::invalid, "its host address is missing or invalid",
-               "correct it with `virsh edit`");
+    return leaveOut(device, Reason::invalid, "its host address is missing or invalid",
+                    "correct it with `virsh edit`");
   }
+  // A lease records the device's place in the guest.
   if (!device.placed) {
-    return out(Reason::invalid, "it has no PCI address in the guest",
-               "define the domain again, so that libvirt adds one");
+    return leaveOut(device, Reason::invalid, "it has no PCI address in the guest",
+                    "define the domain again, so that libvirt adds one");
   }
-  const auto& all = input.configured;
-  if (std::ranges::count(all, device.host, &HandMadeDevice::host) > 1) {
-    return out(Reason::claimedTwice, "two elements of this domain name it",
-               "remove one of them with `virsh edit`");
+  if (std::ranges::count(input.configured, device.host, &HandMadeDevice::host) > 1) {
+    return leaveOut(device, Reason::claimedTwice, "two elements of this domain name it",
+                    "remove one of them with `virsh edit`");
   }
   return std::nullopt;
 }

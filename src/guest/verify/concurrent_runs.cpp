@@ -255,18 +255,16 @@ Finding judgeOverlap(std::size_t pairs, const std::vector<SustainedRun>& runs, A
   return finding;
 }
 
-void moveTogether(const std::vector<WorkingPair>& pairs, const std::string& memory,
-                  const VerifyPlan& plan, VerifyReport& report) {
-  std::vector<CountersBefore> before;
-  std::vector<Transfer> transfers;
-  for (const WorkingPair& pair : pairs) {
-    before.push_back(
-        {pair.initiator.traffic(pair.initiator.lease), pair.target.traffic(pair.target.lease)});
-    transfers.push_back(transferOf(pair, memory, plan));
-  }
+namespace {
+
+// Runs the transfer of each pair in a thread of its own, until all have ended.
+std::vector<std::future<PairReports>> runTogether(const std::vector<WorkingPair>& pairs,
+                                                  const std::vector<Transfer>& transfers,
+                                                  const VerifyPlan& plan) {
   std::vector<std::future<PairReports>> runs;
   std::vector<Task> tasks;
   for (std::size_t i = 0; i < pairs.size(); ++i) {
+    // Shared, because a Task can be copied and a promise cannot.
     const auto promise = std::make_shared<std::promise<PairReports>>();
     runs.push_back(promise->get_future());
     tasks.emplace_back([&, i, promise](const agent::Agent::Checkpoint& checkpoint) {
@@ -279,21 +277,38 @@ void moveTogether(const std::vector<WorkingPair>& pairs, const std::string& memo
   }
   const agent::Agent& agent = pairs.front().initiator.agent;
   runConcurrently(tasks, tasks.size(), [&agent] { agent.checkpoint(); });
+  return runs;
+}
+
+}  // namespace
+
+void moveTogether(const std::vector<WorkingPair>& pairs, const std::string& memory,
+                  const VerifyPlan& plan, VerifyReport& report) {
+  // Counters from before the first transfer begins.
+  std::vector<CountersBefore> before;
+  std::vector<Transfer> transfers;
+  for (const WorkingPair& pair : pairs) {
+    before.push_back(
+        {pair.initiator.traffic(pair.initiator.lease), pair.target.traffic(pair.target.lease)});
+    transfers.push_back(transferOf(pair, memory, plan));
+  }
+  auto runs = runTogether(pairs, transfers, plan);
 
   AllPairs together{memory, {}, 0, 0};
   std::vector<SustainedRun> sustained;
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     TogetherVerdict verdict = judgeTogether(transfers[i], runs[i]);
     report.findings.push_back(verdict.finding);
-    if (verdict.run) {
-      report.findings.push_back(
-          judgeCounters(pairs[i].initiator, "all at once", verdict.claimedBytes, before[i].sent));
-      report.findings.push_back(
-          judgeCounters(pairs[i].target, "all at once", verdict.claimedBytes, before[i].received));
-      sustained.push_back(*verdict.run);
-      together.pairs.push_back({transfers[i].subject, aloneRate(report.figures, transfers[i]),
-                                verdict.run->gigabitsPerSecond});
+    if (!verdict.run) {  // judgeOverlap counts the runs
+      continue;
     }
+    report.findings.push_back(
+        judgeCounters(pairs[i].initiator, "all at once", verdict.claimedBytes, before[i].sent));
+    report.findings.push_back(
+        judgeCounters(pairs[i].target, "all at once", verdict.claimedBytes, before[i].received));
+    sustained.push_back(*verdict.run);
+    together.pairs.push_back({transfers[i].subject, aloneRate(report.figures, transfers[i]),
+                              verdict.run->gigabitsPerSecond});
   }
   report.findings.push_back(judgeOverlap(pairs.size(), sustained, together));
   report.allPairs.push_back(std::move(together));
