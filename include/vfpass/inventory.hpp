@@ -18,6 +18,8 @@
 
 namespace vfpass {
 
+struct Lease;
+
 /// Mode of a PF's embedded switch: it switches by itself (legacy), or by rules that the host loads.
 enum class EswitchMode { legacy, switchdev };
 
@@ -129,6 +131,11 @@ struct Inventory {
 };
 
 const PhysicalFunction* findPf(const Inventory& inventory, const PciAddress& address);
+/// The PF of a leased VF; nullptr if it is not there, or if the lease is for a PCI function.
+const PhysicalFunction* findPf(const Inventory& inventory, const Lease& lease);
+/// The VF of the lease, even if it is another one than the leased one (plan::otherDevice());
+/// nullptr if the lease is for a function, or if the VF does not exist.
+const VirtualFunction* findVf(const Inventory& inventory, const Lease& lease);
 const Device* findFunction(const Inventory& inventory, const PciAddress& address);
 
 /// One memory BAR of a PCI function.

@@ -96,10 +96,13 @@ struct Lease {
   Uuid domain;
   std::string domainName;  ///< for messages only; names are reused, UUIDs are not
   std::string entry;       ///< its entry in the mapping; together with `domain` the lease's key
-  PciAddress pf;           ///< for a PCI function its own address, which then names its lock
-  std::string pfPath;      ///< sysfs path at attach; a different one means that the card moved
-  std::string pfSerial;    ///< empty where the PF has no VPD serial
-  PciAddress device;       ///< of the leased device itself, VF or function
+  /// The function of the host that the device belongs to: by it the host's properties are looked
+  /// up, such as node and place in the PCI tree, and it names the lock. For a PCI function its own
+  /// address.
+  PciAddress pf;
+  std::string pfPath;    ///< sysfs path at attach; a different one means that the card moved
+  std::string pfSerial;  ///< empty where the PF has no VPD serial
+  PciAddress device;     ///< of the leased device itself, VF or function
   std::set<Allowance> allow;
   bool managed = false;
   /// The device is in the persistent configuration. False: only in the running domain (`--live`,
@@ -128,13 +131,34 @@ bool isVf(const Lease& lease);
 const LeasedVf& vfOf(const Lease& lease);
 LeasedVf& vfOf(Lease& lease);
 
+/// Whether the lease is for a VF of this PF, and for the one with this index.
+bool isVfOf(const Lease& lease, const PciAddress& pf);
+bool isVfOf(const Lease& lease, const PciAddress& pf, unsigned index);
+
+/// The lease of this VF; nullptr if there is none. By PF and index, not by the VF's address:
+/// addresses change when a card is added.
+const Lease* leaseOfVf(const std::vector<Lease>& leases, const PciAddress& pf, unsigned index);
+
+/// The leases of VFs among these, and those of PCI functions.
+std::vector<Lease> vfLeases(std::vector<Lease> leases);
+std::vector<Lease> functionLeases(std::vector<Lease> leases);
+
+/// The index of a leased VF; nullopt for a PCI function.
+std::optional<unsigned> vfIndexOf(const Lease& lease);
+
+/// True for a VF of a PF that is on InfiniBand.
+bool isInfinibandVf(const Lease& lease);
+
 /// The settings of a leased VF; none for a PCI function.
 VfSettings settingsOf(const Lease& lease);
 
-/// True for an Ethernet VF whose MAC vfpass neither sets nor reads (`mac: keep`).
-bool keepsMac(const Lease& lease);
 /// The same without those that the driver refused: the values that the VF should have.
 VfSettings acceptedSettings(const Lease& lease);
+/// Those that the driver refused.
+std::set<Attribute> refusedAttributes(const Lease& lease);
+
+/// True for an Ethernet VF whose MAC vfpass neither sets nor reads (`mac: keep`).
+bool keepsMac(const Lease& lease);
 
 /// True for a device of an element that was in the domain's XML before the lease.
 bool isAdopted(const Lease& lease);
@@ -165,6 +189,8 @@ std::string vfioDriverOf(const Lease& lease);
 
 /// True when the leases conflict: the same VF, the same function, or a PF as a function and its VF.
 bool sameDevice(const Lease& one, const Lease& other);
+/// True when the leases are for the same VF or the same function.
+bool isForSameDevice(const Lease& one, const Lease& other);
 
 /// Prefix of all our aliases. libvirt silently drops user aliases that do not begin with `ua-`.
 inline constexpr std::string_view aliasPrefix = "ua-vfpass-";

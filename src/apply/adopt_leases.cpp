@@ -50,7 +50,7 @@ Devices readDevices(Kernel& kernel, const std::vector<Lease>& leases) {
     try {
       readDevice(kernel, lease, devices.inventory);
     } catch (const Error& error) {
-      devices.unread.emplace(isVf(lease) ? lease.pf : lease.device, error.what());
+      devices.unread.emplace(lease.pf, error.what());
     }
   }
   return devices;
@@ -75,7 +75,7 @@ std::vector<RefusedMetadata> visitUnknown(const state::Database& database, Kerne
                  [&](const Lease& lease) { return !isKnown(known, lease); });
     const Devices devices = readDevices(kernel, unknown);
     for (const auto& lease : unknown) {
-      const auto unread = devices.unread.find(isVf(lease) ? lease.pf : lease.device);
+      const auto unread = devices.unread.find(lease.pf);
       const bool isRead = unread == devices.unread.end();
       const std::string reason = judge(
           parsed, lease,

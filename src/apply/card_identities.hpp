@@ -27,7 +27,8 @@ class CardIdentities {
   /// Of the leased device; a VF need not exist yet.
   std::string ofDevice(const Lease& lease) {
     const std::string card = ofCard(lease);
-    return isVf(lease) ? identityOfVf(card, vfOf(lease).index) : card;
+    const auto vf = vfIndexOf(lease);
+    return vf ? identityOfVf(card, *vf) : card;
   }
 
  private:

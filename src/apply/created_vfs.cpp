@@ -154,7 +154,7 @@ void requireCreatedVfs(const CreateVfs& created, const Plan& plan, Tools& tools)
   std::vector<Lease> leases;
   for (const auto& step : plan.steps) {
     const auto* record = std::get_if<RecordLease>(&step.action);
-    if (record != nullptr && isVf(record->lease) && record->lease.pf == created.pf) {
+    if (record != nullptr && isVfOf(record->lease, created.pf)) {
       leases.push_back(record->lease);
     }
   }

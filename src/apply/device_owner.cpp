@@ -16,9 +16,9 @@ using state::StepStatus;
 
 bool changes(const Action& action, const Lease& lease) {
   if (const auto* configure = std::get_if<ConfigureVfs>(&action)) {
-    return isVf(lease) && configure->pf == lease.pf &&
-           std::ranges::find(configure->vfs, vfOf(lease).index, &VfChange::index) !=
-               configure->vfs.end();
+    return std::ranges::any_of(configure->vfs, [&](const VfChange& change) {
+      return isVfOf(lease, configure->pf, change.index);
+    });
   }
   const auto* bind = std::get_if<BindDriver>(&action);
   const auto* reset = std::get_if<ResetFunction>(&action);

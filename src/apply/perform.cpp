@@ -53,7 +53,7 @@ void recordRefusals(const ConfigureVfs& action, const std::vector<RefusedAttribu
                     Tools& tools) {
   for (Lease lease :
        refusals.empty() ? std::vector<Lease>{} : tools.database.leasesOn({action.pf})) {
-    if (!isVf(lease) || lease.pf != action.pf) {
+    if (!isVfOf(lease, action.pf)) {
       continue;
     }
     std::set<Attribute> found = vfOf(lease).refused;
@@ -85,7 +85,7 @@ void requireRestored(const ConfigureVfs& action, const std::vector<RefusedAttrib
   std::vector<std::string> texts;
   for (const auto& refused : refusals) {
     const bool optional = std::ranges::any_of(leases, [&](const Lease& lease) {
-      return isVf(lease) && lease.pf == action.pf && vfOf(lease).index == refused.vfIndex &&
+      return isVfOf(lease, action.pf, refused.vfIndex) &&
              statesSame(action, lease, refused.attribute);
     });
     if (refused.failed && states(action, refused) && !optional) {

@@ -97,9 +97,8 @@ bool touchesOneOf(const std::vector<Lease>& leases, const Action& action) {
 
 std::optional<Action> withoutLeased(ConfigureVfs action, const std::vector<Lease>& leases) {
   std::erase_if(action.vfs, [&](const VfChange& change) {
-    return std::ranges::any_of(leases, [&](const Lease& lease) {
-      return isVf(lease) && lease.pf == action.pf && vfOf(lease).index == change.index;
-    });
+    return std::ranges::any_of(
+        leases, [&](const Lease& lease) { return isVfOf(lease, action.pf, change.index); });
   });
   return action.vfs.empty() ? std::nullopt : std::optional<Action>(std::move(action));
 }

@@ -144,14 +144,14 @@ bool hasValueOfLease(const VfSettings& wanted, const VfSettings& seen, bool infi
 
 std::vector<std::string> attributesToSet(const Lease& lease, const Inventory& inventory,
                                          const std::string& bootId) {
-  const PhysicalFunction* pf = findPf(inventory, lease.pf);
+  const VirtualFunction* vf = findVf(inventory, lease);
   const bool stopped = lease.state == LeaseState::reserved && lease.bootId == bootId;
-  if (!isVf(lease) || !stopped || pf == nullptr || vfOf(lease).index >= pf->vfs.size()) {
+  if (!stopped || vf == nullptr) {
     return {};  // a boot creates VFs with values of their own
   }
   const bool infiniband = vfOf(lease).infiniband;
   const VfSettings wanted = acceptedSettings(lease);
-  const VfSettings& seen = pf->vfs[vfOf(lease).index].settings;
+  const VfSettings& seen = vf->settings;
   const bool attached = hasValueOfLease(wanted, seen, infiniband);
   std::vector<std::string> lines;
   for (const Attribute attribute : differingAttributes(wanted, seen)) {
@@ -165,12 +165,12 @@ std::vector<std::string> attributesToSet(const Lease& lease, const Inventory& in
 
 std::vector<std::string> unobservedAttributes(const Lease& lease, const Inventory& inventory,
                                               const std::string& bootId) {
-  const PhysicalFunction* pf = findPf(inventory, lease.pf);
+  const VirtualFunction* vf = findVf(inventory, lease);
   const bool runs = lease.state != LeaseState::reserved && lease.bootId == bootId;
-  if (!isVf(lease) || !runs || pf == nullptr || vfOf(lease).index >= pf->vfs.size()) {
+  if (!runs || vf == nullptr) {
     return {};
   }
-  const VfSettings& seen = pf->vfs[vfOf(lease).index].settings;
+  const VfSettings& seen = vf->settings;
   std::vector<std::string> names;
   for (const Attribute attribute : differingAttributes(acceptedSettings(lease), seen)) {
     if (!isObservable(seen, attribute)) {
@@ -261,7 +261,7 @@ std::vector<std::string> domainDrift(const DomainDescription* domain,
 
 std::string poolDrift(const Lease& lease, const Inventory& inventory,
                       const std::vector<NetworkPool>& pools) {
-  const PhysicalFunction* pf = isVf(lease) ? findPf(inventory, lease.pf) : nullptr;
+  const PhysicalFunction* pf = findPf(inventory, lease);
   const NetworkPool* pool = plan::findPool(pools, lease.device, pf == nullptr ? "" : pf->netdev());
   return pool == nullptr
              ? ""

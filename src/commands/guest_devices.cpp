@@ -103,9 +103,7 @@ std::vector<Lease> runningLeases(Session& session, const DomainDescription& doma
 }
 
 std::vector<Lease> runningVfs(Session& session, const DomainDescription& domain) {
-  std::vector<Lease> leases = leasesInUse(session, domain);
-  std::erase_if(leases, [](const Lease& lease) { return !isVf(lease); });
-  return requireAny(std::move(leases), domain, "VF");
+  return requireAny(vfLeases(leasesInUse(session, domain)), domain, "VF");
 }
 
 void requireUnused(Session& session, const Plan& plan, bool force) {

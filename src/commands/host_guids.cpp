@@ -64,7 +64,7 @@ bool hasPortGuid(const Lease& lease) {
 std::vector<Lease> leasesWithGuids(Session& session, const std::vector<std::string>& vms) {
   std::vector<Lease> leases = session.readLeases();
   keepVms(leases, vms);
-  std::erase_if(leases, [](const Lease& lease) { return !isVf(lease) || !vfOf(lease).infiniband; });
+  std::erase_if(leases, [](const Lease& lease) { return !isInfinibandVf(lease); });
   for (const Lease& lease : leases) {
     if (!hasPortGuid(lease)) {
       session.warn(printable(lease.domainName) + " " + printable(lease.entry) + ": VF " +

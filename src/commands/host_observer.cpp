@@ -57,17 +57,16 @@ std::vector<verify::LeasedGpu> leasedGpus(const std::vector<Lease>& leases,
   const topology::DeviceMatrix inXml =
       topology::guestMatrix(topology::withPfs(machine, leases), host);
   std::vector<verify::LeasedGpu> gpus;
-  for (const Lease& lease : leases) {
+  for (const Lease& lease : functionLeases(leases)) {
     const Device* gpu = findFunction(host, lease.device);
-    if (isVf(lease) || lease.state != LeaseState::running || gpu == nullptr ||
-        gpu->role != FunctionRole::gpu) {
+    if (lease.state != LeaseState::running || gpu == nullptr || gpu->role != FunctionRole::gpu) {
       continue;
     }
     verify::LeasedGpu& found = gpus.emplace_back();
     found.entry = lease.entry;
     found.guestPath = guestPathOf(machine, lease.entry);
-    for (const Lease& vf : leases) {
-      const Device* pf = isVf(vf) ? findFunction(host, vf.pf) : nullptr;
+    for (const Lease& vf : vfLeases(leases)) {
+      const Device* pf = findFunction(host, vf.pf);
       if (pf == nullptr) {
         continue;
       }
@@ -164,7 +163,7 @@ verify::HostPlacement placementOf(const std::vector<Lease>& leases, std::string_
   placement.automatic = facts.automatic;
   placement.guestCells = !facts.cells.empty();
   for (const Lease& lease : leases) {
-    const Device* device = findFunction(host, isVf(lease) ? lease.pf : lease.device);
+    const Device* device = findFunction(host, lease.pf);
     if (lease.state == LeaseState::running && device != nullptr && device->numaNode >= 0) {
       placement.devices.push_back({lease.entry, static_cast<unsigned>(device->numaNode)});
     }

@@ -92,10 +92,8 @@ std::vector<Baseline> readBaselines(Session& session) {
 
 std::map<std::string, std::string> functionAddresses(const std::vector<Lease>& leases) {
   std::map<std::string, std::string> functions;
-  for (const Lease& lease : leases) {
-    if (!isVf(lease)) {
-      functions[lease.entry] = toString(lease.device);
-    }
+  for (const Lease& lease : functionLeases(leases)) {
+    functions[lease.entry] = toString(lease.device);
   }
   return functions;
 }

@@ -203,9 +203,8 @@ report::StatusEntry StatusReader::entryFor(const Lease& lease) {
   if (!entry.domainActive) {
     entry.setAtStart = attributesToSet(lease, host().inventory, bootId_);
   }
-  const PhysicalFunction* pf = isVf(lease) ? findPf(host().inventory, lease.pf) : nullptr;
-  if (pf != nullptr && vfOf(lease).index < pf->vfs.size()) {
-    entry.representor = pf->vfs[vfOf(lease).index].representor;
+  if (const VirtualFunction* vf = findVf(host().inventory, lease)) {
+    entry.representor = vf->representor;
   }
   entry.drift = kernelDrift(lease, host().inventory, bootId_, entry.domainActive);
   if (const auto line = poolDrift(lease, host().inventory, survey_.pools); !line.empty()) {

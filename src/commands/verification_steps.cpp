@@ -215,7 +215,7 @@ Finding judgeLeasedSettings(const Lease& vf, const Inventory& inventory,
   for (const std::string& line : kernelDrift(vf, inventory, bootId, true)) {
     addDriftLine(line, seen, remedies);
   }
-  const VirtualFunction* found = plan::findVf(inventory, vf);
+  const VirtualFunction* found = findVf(inventory, vf);
   if (found != nullptr && vf.state != LeaseState::reserved && vf.bootId == bootId) {
     addSettingsOfOthers(vf, found->settings, seen, remedies);
   }

@@ -91,9 +91,9 @@ class RemotePeer {
   [[nodiscard]] std::vector<Lease> leases() const {
     const auto parsed = domain::parseDomain(domain_.liveXml);
     const auto plugged = domain::entriesWithDevice(domain_.liveXml, parsed.leases);
-    std::vector<Lease> leases = parsed.leases;
+    std::vector<Lease> leases = vfLeases(parsed.leases);
     std::erase_if(leases, [&](const Lease& lease) {
-      return !isVf(lease) || !plugged.contains(lease.entry) || parsed.foreignMetadata;
+      return !plugged.contains(lease.entry) || parsed.foreignMetadata;
     });
     if (leases.empty()) {
       throw Error("domain " + printable(place_.text) + ": running without a leased VF",

@@ -1,6 +1,7 @@
 #include "vfpass/inventory.hpp"
 
 #include "names.hpp"
+#include "vfpass/lease.hpp"
 
 namespace vfpass {
 
@@ -11,6 +12,16 @@ const PhysicalFunction* findPf(const Inventory& inventory, const PciAddress& add
     }
   }
   return nullptr;
+}
+
+const PhysicalFunction* findPf(const Inventory& inventory, const Lease& lease) {
+  return isVf(lease) ? findPf(inventory, lease.pf) : nullptr;
+}
+
+const VirtualFunction* findVf(const Inventory& inventory, const Lease& lease) {
+  const PhysicalFunction* pf = findPf(inventory, lease);
+  return pf != nullptr && vfOf(lease).index < pf->vfs.size() ? &pf->vfs[vfOf(lease).index]
+                                                             : nullptr;
 }
 
 const Device* findFunction(const Inventory& inventory, const PciAddress& address) {

@@ -1,5 +1,7 @@
 #include "vfpass/lease.hpp"
 
+#include <algorithm>
+
 #include "names.hpp"
 
 namespace vfpass {
@@ -35,6 +37,34 @@ const LeasedVf& vfOf(const Lease& lease) { return std::get<LeasedVf>(lease.part)
 
 LeasedVf& vfOf(Lease& lease) { return std::get<LeasedVf>(lease.part); }
 
+bool isVfOf(const Lease& lease, const PciAddress& pf) { return isVf(lease) && lease.pf == pf; }
+
+bool isVfOf(const Lease& lease, const PciAddress& pf, unsigned index) {
+  return isVfOf(lease, pf) && vfOf(lease).index == index;
+}
+
+const Lease* leaseOfVf(const std::vector<Lease>& leases, const PciAddress& pf, unsigned index) {
+  const auto found =
+      std::ranges::find_if(leases, [&](const Lease& lease) { return isVfOf(lease, pf, index); });
+  return found == leases.end() ? nullptr : &*found;
+}
+
+std::vector<Lease> vfLeases(std::vector<Lease> leases) {
+  std::erase_if(leases, [](const Lease& lease) { return !isVf(lease); });
+  return leases;
+}
+
+std::vector<Lease> functionLeases(std::vector<Lease> leases) {
+  std::erase_if(leases, isVf);
+  return leases;
+}
+
+std::optional<unsigned> vfIndexOf(const Lease& lease) {
+  return isVf(lease) ? std::optional(vfOf(lease).index) : std::nullopt;
+}
+
+bool isInfinibandVf(const Lease& lease) { return isVf(lease) && vfOf(lease).infiniband; }
+
 VfSettings settingsOf(const Lease& lease) {
   return isVf(lease) ? vfOf(lease).settings : VfSettings{};
 }
@@ -47,13 +77,17 @@ bool isAdopted(const Lease& lease) { return !lease.adoptedElement.empty(); }
 
 bool isInterface(const Lease& lease) { return isVf(lease) && vfOf(lease).interfaceForm; }
 
+std::set<Attribute> refusedAttributes(const Lease& lease) {
+  return isVf(lease) ? vfOf(lease).refused : std::set<Attribute>{};
+}
+
 VfSettings acceptedSettings(const Lease& lease) {
-  return isVf(lease) ? without(vfOf(lease).settings, vfOf(lease).refused) : VfSettings{};
+  return without(settingsOf(lease), refusedAttributes(lease));
 }
 
 std::string guestIdentityOf(const Lease& lease) {
   const VfSettings settings = settingsOf(lease);
-  if (isVf(lease) && vfOf(lease).infiniband) {
+  if (isInfinibandVf(lease)) {
     return settings.portGuid ? toString(*settings.portGuid) : "";
   }
   return settings.mac ? toString(*settings.mac) : "";
@@ -87,6 +121,10 @@ std::string vfioDriverOf(const Lease& lease) {
 bool sameDevice(const Lease& one, const Lease& other) {
   const bool whole = !isVf(one) || !isVf(other);
   return one.pf == other.pf && (whole || vfOf(one).index == vfOf(other).index);
+}
+
+bool isForSameDevice(const Lease& one, const Lease& other) {
+  return kindOf(one) == kindOf(other) && sameDevice(one, other);
 }
 
 std::vector<DomainEdit> editsOf(const std::vector<Lease>& leases) {

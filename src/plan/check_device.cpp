@@ -21,10 +21,8 @@ std::string nameOf(const VirtualFunction& vf) {
 std::vector<PciAddress> namedFunctions(const std::vector<Lease>& leases,
                                        const std::vector<MappedFunction>& functions) {
   std::set<PciAddress> named;
-  for (const auto& lease : leases) {
-    if (!isVf(lease)) {
-      named.insert(lease.device);
-    }
+  for (const auto& lease : functionLeases(leases)) {
+    named.insert(lease.device);
   }
   for (const auto& function : functions) {
     named.insert(function.pci);
@@ -131,10 +129,7 @@ std::vector<Objection> checkLeasedFunctions(const Inventory& inventory,
                                             const std::vector<Lease>& leases,
                                             const std::set<PciAddress>& companions) {
   std::vector<Objection> objections;
-  for (const auto& lease : leases) {
-    if (isVf(lease)) {
-      continue;
-    }
+  for (const auto& lease : functionLeases(leases)) {
     const Device* function = findFunction(inventory, lease.device);
     if (function == nullptr) {
       objections.push_back(

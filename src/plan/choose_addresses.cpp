@@ -174,8 +174,7 @@ std::set<MacAddress> macsOfOtherDomains(const AttachInput& input) {
 
 bool isLeasedTo(const AttachInput& input, const PciAddress& pf, unsigned index) {
   return std::ranges::any_of(input.leases, [&](const Lease& lease) {
-    return lease.domain == input.domain && isVf(lease) && lease.pf == pf &&
-           vfOf(lease).index == index;
+    return lease.domain == input.domain && isVfOf(lease, pf, index);
   });
 }
 

@@ -83,8 +83,7 @@ std::optional<unsigned> Distribution::vectorsLeft() const {
 // The kernel changes nothing while the guest has the VF.
 std::optional<unsigned> Distribution::keptByGuest(const Request& request) const {
   const Lease* earlier = earlierLease(input_, request.entry->name);
-  const bool same =
-      earlier != nullptr && isVf(*earlier) && earlier->device == request.lease->device;
+  const bool same = earlier != nullptr && earlier->device == request.lease->device;
   return input_.active && same && input_.plugged.contains(request.entry->name)
              ? settingsOf(*earlier).msixVectors
              : std::nullopt;

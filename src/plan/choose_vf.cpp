@@ -21,8 +21,7 @@ bool isOf(const AttachInput& input, const Mapping& mapping, const Lease& lease) 
 bool hasLease(const AttachInput& input, const Mapping& mapping, const MappedVf& entry,
               const PhysicalFunction& pf) {
   return std::ranges::any_of(input.leases, [&](const Lease& lease) {
-    return isVf(lease) && lease.pf == pf.address && lease.entry == entry.name &&
-           isOf(input, mapping, lease);
+    return isVfOf(lease, pf.address) && lease.entry == entry.name && isOf(input, mapping, lease);
   });
 }
 
@@ -50,7 +49,7 @@ void addEntries(const AttachInput& input, const Mapping& mapping, const Physical
 Demand demandOf(const AttachInput& input, const PhysicalFunction& pf) {
   Demand demand;
   for (const auto& lease : input.leases) {
-    if (isVf(lease) && lease.pf == pf.address) {
+    if (isVfOf(lease, pf.address)) {
       demand.indexes.insert(vfOf(lease).index);
     }
   }
@@ -119,7 +118,7 @@ std::string raiseCount(const AttachInput& input, const PhysicalFunction& pf, uns
 std::string usersOf(const AttachInput& input, const PhysicalFunction& pf) {
   std::set<std::string> names;
   for (const auto& lease : input.leases) {
-    if (isVf(lease) && lease.pf == pf.address) {
+    if (isVfOf(lease, pf.address)) {
       names.insert(printable(lease.domainName));
     }
   }

@@ -117,7 +117,7 @@ void checkForm(const MappedVf& entry, const PhysicalFunction& pf,
 }
 
 bool earlierFits(const Lease* earlier, const MappedVf& entry, const PhysicalFunction& pf) {
-  return earlier != nullptr && isVf(*earlier) && earlier->pf == pf.address &&
+  return earlier != nullptr && isVfOf(*earlier, pf.address) &&
          (!entry.index || *entry.index == vfOf(*earlier).index);
 }
 

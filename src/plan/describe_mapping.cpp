@@ -23,7 +23,7 @@ std::string valueDifference(const Lease& earlier, const Lease& wanted) {
 }
 
 std::string difference(const Lease& earlier, const Lease& wanted) {
-  if (!sameDevice(earlier, wanted) || isVf(earlier) != isVf(wanted)) {
+  if (!isForSameDevice(earlier, wanted)) {
     return describeDevice(wanted) + " instead of " + describeDevice(earlier);
   }
   if (vfioDriverOf(earlier) != vfioDriverOf(wanted)) {

@@ -46,7 +46,7 @@ Lease askingAgain(Lease lease) {
 }
 
 Lease withoutEarlierSettings(const Lease& earlier, Lease lease) {
-  if (isVf(lease) && isVf(earlier) && sameDevice(earlier, lease)) {
+  if (isVf(lease) && isForSameDevice(earlier, lease)) {
     LeasedVf& vf = vfOf(lease);
     const VfSettings set = acceptedSettings(earlier);
     const VfSettings found =

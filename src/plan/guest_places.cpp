@@ -13,9 +13,9 @@
 namespace vfpass::plan {
 namespace {
 
-// A VF is below the same bridges as its PF, and may not exist yet.
+// A VF is below the same bridges as its PF, and may not exist yet. A function is its own.
 const Device* hostFunction(const AttachInput& input, const Lease& lease) {
-  return findFunction(input.topology, isVf(lease) ? lease.pf : lease.device);
+  return findFunction(input.topology, lease.pf);
 }
 
 std::size_t numberOf(const AttachInput& input, const Device& function) {

@@ -58,9 +58,9 @@ std::vector<std::string> vfUsers(const HostInput& input) {
   std::vector<std::string> users;
   for (const auto& lease : input.leases) {
     if (lease.pf == input.pf.address) {
-      users.push_back(
-          (isVf(lease) ? "VF " + std::to_string(vfOf(lease).index) : describeDevice(lease)) +
-          " is leased to domain " + printable(lease.domainName));
+      const auto vf = vfIndexOf(lease);
+      users.push_back((vf ? "VF " + std::to_string(*vf) : describeDevice(lease)) +
+                      " is leased to domain " + printable(lease.domainName));
     }
   }
   for (const auto& vf : input.pf.vfs) {
@@ -142,7 +142,7 @@ void checkOpenWork(const HostInput& input, std::vector<Objection>& objections) {
 void checkLeasedIndexes(const HostInput& input, unsigned count,
                         std::vector<Objection>& objections) {
   for (const auto& lease : input.leases) {
-    if (lease.pf == input.pf.address && isVf(lease) && vfOf(lease).index >= count) {
+    if (isVfOf(lease, input.pf.address) && vfOf(lease).index >= count) {
       objections.push_back(
           {nameOf(input.pf) + ": cannot change to " + std::to_string(count) + " VFs: VF " +
                std::to_string(vfOf(lease).index) + " is leased to domain " +

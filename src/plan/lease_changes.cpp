@@ -14,7 +14,7 @@ namespace {
 
 bool isKept(const Lease& lease, const std::vector<Lease>& wanted) {
   return std::ranges::any_of(wanted, [&](const Lease& each) {
-    return each.entry == lease.entry && isVf(each) == isVf(lease) && sameDevice(each, lease);
+    return each.entry == lease.entry && isForSameDevice(each, lease);
   });
 }
 
@@ -78,7 +78,7 @@ namespace {
 // True when the guest would only see its frames treated differently. The driver in the guest has
 // read MAC and GUIDs when it probed; libvirt sets VLAN and MAC of an <interface>.
 bool onlySwitchSettingsDiffer(const Lease& earlier, const Lease& wanted) {
-  if (isVf(earlier) != isVf(wanted)) {
+  if (kindOf(earlier) != kindOf(wanted)) {
     return false;
   }
   Lease adjusted = wanted;
@@ -142,13 +142,12 @@ std::vector<Objection> checkDevice(const AttachInput& input, const Lease& lease,
       !quarantined.empty()) {
     return quarantined;
   }
-  if (!isVf(lease)) {
-    return checkLeasedFunctions(input.inventory, {lease}, companions);
+  auto objections = checkLeasedFunctions(input.inventory, {lease}, companions);
+  const PhysicalFunction* pf = findPf(input.inventory, lease);
+  if (pf != nullptr && !pf->vfs.empty()) {
+    append(checkLeasedVfs(*pf, {lease}, input.inventory.holders, companions), objections);
   }
-  const PhysicalFunction* pf = findPf(input.inventory, lease.pf);
-  return pf == nullptr || pf->vfs.empty()
-             ? std::vector<Objection>{}
-             : checkLeasedVfs(*pf, {lease}, input.inventory.holders, companions);
+  return objections;
 }
 
 }  // namespace

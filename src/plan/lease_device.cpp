@@ -39,12 +39,6 @@ std::vector<Lease> persistentLeases(const std::vector<Lease>& leases, const Uuid
   return persistent;
 }
 
-const VirtualFunction* findVf(const Inventory& inventory, const Lease& lease) {
-  const PhysicalFunction* pf = isVf(lease) ? findPf(inventory, lease.pf) : nullptr;
-  return pf != nullptr && vfOf(lease).index < pf->vfs.size() ? &pf->vfs[vfOf(lease).index]
-                                                             : nullptr;
-}
-
 std::string otherDevice(const Lease& lease, const PhysicalFunction& pf) {
   std::string card = otherDevice(lease, static_cast<const Device&>(pf));
   if (!card.empty() || vfOf(lease).index >= pf.vfs.size()) {
@@ -117,7 +111,7 @@ std::string functionFault(const Inventory& inventory, const std::vector<Lease>& 
 
 std::string placeFault(const Inventory& inventory, const std::vector<Lease>& companions,
                        const Lease& lease) {
-  return !isVf(lease) ? functionFault(inventory, companions, lease) : vfFault(inventory, lease);
+  return isVf(lease) ? vfFault(inventory, lease) : functionFault(inventory, companions, lease);
 }
 
 }  // namespace vfpass::plan

@@ -43,8 +43,8 @@ void addRecords(const AttachInput& input, const LeaseChanges& changes, std::vect
 std::map<PciAddress, unsigned> creationsFor(const AttachInput& input, const LeaseChanges& changes) {
   std::map<PciAddress, unsigned> counts;
   for (const auto& lease : changes.put) {
-    const PhysicalFunction* pf = findPf(input.inventory, lease.pf);
-    if (isVf(lease) && pf != nullptr && pf->vfs.empty()) {
+    const PhysicalFunction* pf = findPf(input.inventory, lease);
+    if (pf != nullptr && pf->vfs.empty()) {
       counts[lease.pf] = vfCountFor(input, *pf);
     }
   }
@@ -97,14 +97,14 @@ Reprobe reprobeFor(const AttachInput& input, const Lease& target) {
   return policy != nullptr && policy->probeVfs ? reprobeNew(target, *pf) : Reprobe{};
 }
 
-// The lease with the values that its VF gets.
+// The lease of a VF with the values that the VF gets.
 Lease targetOf(const AttachInput& input, const Lease& lease) {
   const VirtualFunction* vf = findVf(input.inventory, lease);
   const Lease* earlier = earlierLease(input, lease.entry);
   // A running guest keeps what the lease does not state.
   const bool plugged = input.scope.live && input.plugged.contains(lease.entry);
   Lease kept = earlier == nullptr ? lease : withoutEarlierSettings(*earlier, lease);
-  if (isVf(lease) && isInGuest(input, lease)) {
+  if (isInGuest(input, lease)) {
     VfSettings& settings = vfOf(kept).settings;
     const auto unbound = changing(settings, Change::unbound);
     settings = without(settings, {unbound.begin(), unbound.end()});
@@ -117,9 +117,9 @@ void addConfigurations(const AttachInput& input, const LeaseChanges& changes,
   // The values of the VFs of one PF, and those that roll them back, are set in one step each.
   std::map<PciAddress, std::pair<ConfigureVfs, ConfigureVfs>> byPf;
   std::vector<Step> afterwards;
-  std::vector<Lease> configured = changes.put;
-  configured.insert(configured.end(), changes.drifted.begin(), changes.drifted.end());
-  std::erase_if(configured, [](const Lease& lease) { return !isVf(lease); });
+  std::vector<Lease> configured = vfLeases(changes.put);
+  const std::vector<Lease> drifted = vfLeases(changes.drifted);
+  configured.insert(configured.end(), drifted.begin(), drifted.end());
   for (const auto& lease : configured) {
     auto& [configure, undo] = byPf[lease.pf];
     const VirtualFunction* vf = findVf(input.inventory, lease);
@@ -197,9 +197,9 @@ void addPlugging(const AttachInput& input, const std::vector<Lease>& wanted,
 void noteDownPfs(const AttachInput& input, AttachDecision& decision) {
   std::set<PciAddress> noted;
   for (const auto& lease : decision.leases) {
-    const PhysicalFunction* pf = findPf(input.inventory, lease.pf);
+    const PhysicalFunction* pf = findPf(input.inventory, lease);
     const bool down = pf != nullptr && !pf->netdev().empty() && !pf->uplink().up;
-    if (isVf(lease) && down && noted.insert(lease.pf).second) {
+    if (down && noted.insert(lease.pf).second) {
       decision.plan.notes.push_back(
           "PF " + toString(pf->address) + " (" + printable(pf->netdev()) +
           ") is down: the guest gets no carrier; set `up: true` for it in host.yaml and run "

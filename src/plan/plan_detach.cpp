@@ -172,7 +172,7 @@ std::vector<std::string> notesOnKeptVfs(const std::vector<Lease>& leases,
                                         const Definitions& definitions) {
   std::map<PciAddress, std::vector<Lease>> byPf;
   for (const Lease& lease : leases) {
-    const PhysicalFunction* pf = isVf(lease) ? findPf(inventory, lease.pf) : nullptr;
+    const PhysicalFunction* pf = findPf(inventory, lease);
     if (pf != nullptr && otherDevice(lease, *pf).empty()) {
       byPf[lease.pf].push_back(lease);
     }
@@ -191,9 +191,7 @@ std::vector<std::string> notesOnKeptVfs(const std::vector<Lease>& leases,
 namespace {
 
 HandedOver handedOver(const Lease& lease) {
-  return isVf(lease)
-             ? HandedOver{lease.domainName, lease.device, vfOf(lease).index, vfOf(lease).infiniband}
-             : HandedOver{lease.domainName, lease.device, std::nullopt, false};
+  return {lease.domainName, lease.device, vfIndexOf(lease), isInfinibandVf(lease)};
 }
 
 }  // namespace
@@ -295,7 +293,7 @@ void addKeptSettings(const DetachInput& input, const LeaseOutcomes& outcomes,
                      std::vector<Step>& steps) {
   std::map<PciAddress, std::pair<ConfigureVfs, ConfigureVfs>> byPf;
   for (const auto& lease : outcomes.left) {
-    const VirtualFunction* vf = isVf(lease) ? findVf(input.inventory, lease) : nullptr;
+    const VirtualFunction* vf = findVf(input.inventory, lease);
     if (!input.keep || vf == nullptr || isPlugged(input, lease)) {
       continue;
     }
@@ -312,7 +310,7 @@ void addKeptSettings(const DetachInput& input, const LeaseOutcomes& outcomes,
 
 void addLeft(const DetachInput& input, const LeaseOutcomes& outcomes, Plan& plan) {
   for (const auto& lease : outcomes.left) {
-    const VirtualFunction* vf = isVf(lease) ? findVf(input.inventory, lease) : nullptr;
+    const VirtualFunction* vf = findVf(input.inventory, lease);
     if (!input.keep && vf != nullptr &&
         !differingAttributes(settingsToRestore(lease), vf->settings).empty()) {
       plan.notes.push_back(lease.entry + ": " + describeDevice(lease) +

@@ -106,7 +106,7 @@ void preparePf(const PhysicalFunction& pf, const std::vector<Lease>& leases,
     // Of all leases: the count cannot grow for the domains that start later.
     unsigned count = 0;
     for (const auto& lease : known) {
-      if (isVf(lease) && lease.pf == pf.address) {
+      if (isVfOf(lease, pf.address)) {
         count = std::max({count, vfOf(lease).count, vfOf(lease).index + 1});
       }
     }

@@ -221,9 +221,8 @@ std::vector<std::string> switchdevNotes(const AttachInput& input,
   for (const auto& entry : input.mapping.vfs) {
     const auto lease =
         std::ranges::find_if(leases, [&](const Lease& each) { return each.entry == entry.name; });
-    const PhysicalFunction* pf =
-        lease == leases.end() ? nullptr : findPf(input.inventory, lease->pf);
-    if (pf == nullptr || !isVf(*lease) || !isSwitchdev(*pf)) {
+    const PhysicalFunction* pf = lease == leases.end() ? nullptr : findPf(input.inventory, *lease);
+    if (pf == nullptr || !isSwitchdev(*pf)) {
       continue;
     }
     std::vector<Attribute> left = differingAttributes(entry.settings, acceptedSettings(*lease));

@@ -42,13 +42,13 @@ class RenameFinder {
 
   std::map<std::string, std::string> find() {
     for (const auto& entry : mapping_.functions) {
-      add(entry.name,
-          [&](const Lease& lease) { return !isVf(lease) && lease.device == entry.pci; });
+      add(entry.name, LeaseKind::pciFunction,
+          [&](const Lease& lease) { return lease.device == entry.pci; });
     }
     for (const auto& entry : mapping_.vfs) {
       if (entry.index) {
-        add(entry.name, [&](const Lease& lease) {
-          return isVf(lease) && vfOf(lease).index == *entry.index && onPf_(entry, lease);
+        add(entry.name, LeaseKind::virtualFunction, [&](const Lease& lease) {
+          return vfOf(lease).index == *entry.index && onPf_(entry, lease);
         });
       }
     }
@@ -66,8 +66,8 @@ class RenameFinder {
       const bool known =
           findLease(leases_, domain_, entry.name) != nullptr || renames_.contains(entry.name);
       if (!entry.index && !known) {
-        add(entry.name, [&](const Lease& lease) {
-          return isVf(lease) && !names_.contains(lease.entry) && onPf_(entry, lease) &&
+        add(entry.name, LeaseKind::virtualFunction, [&](const Lease& lease) {
+          return !names_.contains(lease.entry) && onPf_(entry, lease) &&
                  (!sameSettings ||
                   (lease.managed == entry.managed && hasSettingsOf(entry, vfOf(lease))));
         });
@@ -76,10 +76,10 @@ class RenameFinder {
   }
 
   template <typename Matches>
-  void add(const std::string& entry, Matches matches) {
+  void add(const std::string& entry, LeaseKind kind, Matches matches) {
     for (const Lease& lease : leases_) {
-      if (lease.domain == domain_ && lease.entry != entry && matches(lease) &&
-          used_.insert(lease.entry).second) {
+      if (lease.domain == domain_ && lease.entry != entry && kindOf(lease) == kind &&
+          matches(lease) && used_.insert(lease.entry).second) {
         renames_[entry] = lease.entry;
         return;
       }

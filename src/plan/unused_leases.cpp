@@ -117,7 +117,7 @@ std::vector<std::string> findUnrestored(const std::vector<Lease>& ended,
   std::vector<std::string> lines;
   for (const auto& lease : ended) {
     const auto differences =
-        !isVf(lease) ? differencesOfFunction(lease, inventory) : differencesOfVf(lease, inventory);
+        isVf(lease) ? differencesOfVf(lease, inventory) : differencesOfFunction(lease, inventory);
     if (!differences.empty()) {
       lines.push_back(lease.entry + " (" + toString(lease.device) +
                       ") is not restored: " + join(differences, "; "));

@@ -135,7 +135,7 @@ KeptDevices keptDevices(const std::string& domainName, const std::vector<Lease>&
   std::vector<std::string> settings;
   std::map<PciAddress, std::string> netdevs;
   for (const Lease& lease : leases) {
-    const PhysicalFunction* pf = isVf(lease) ? findPf(inventory, lease.pf) : nullptr;
+    const PhysicalFunction* pf = findPf(inventory, lease);
     if (pf == nullptr || pf->vfs.empty()) {
       continue;
     }

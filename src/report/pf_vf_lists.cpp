@@ -125,15 +125,6 @@ std::string quarantineOf(const PhysicalFunction& pf, const VirtualFunction& vf,
   return own.empty() && !reason.empty() ? "its PF: " + reason : reason;
 }
 
-const Lease* leaseOf(const PhysicalFunction& pf, const VirtualFunction& vf,
-                     const std::vector<Lease>& leases) {
-  // By PF and index, not by the VF's address: addresses change when a card is added.
-  const auto found = std::ranges::find_if(leases, [&](const Lease& lease) {
-    return isVf(lease) && lease.pf == pf.address && vfOf(lease).index == vf.index;
-  });
-  return found == leases.end() ? nullptr : &*found;
-}
-
 // A VF missing from the kernel's reply has no values, whatever the structure holds.
 VfSettings visibleSettings(const VirtualFunction& vf) {
   return vf.settingsReadable ? vf.settings : VfSettings{};
@@ -274,8 +265,8 @@ void writeVfsJson(std::ostream& out, const Inventory& inventory, const std::vect
   Json document = newDocument();
   document["vfs"] = Json::array();
   forEachVf(inventory, [&](const PhysicalFunction& pf, const VirtualFunction& vf) {
-    document["vfs"].push_back(
-        vfJson(pf, vf, leaseOf(pf, vf, leases), users, quarantineOf(pf, vf, inventory)));
+    document["vfs"].push_back(vfJson(pf, vf, leaseOfVf(leases, pf.address, vf.index), users,
+                                     quarantineOf(pf, vf, inventory)));
   });
   writeDocument(out, document);
 }
@@ -341,7 +332,7 @@ void writeVfs(std::ostream& out, const Inventory& inventory, const std::vector<L
   Table table(headings);
   bool any = false;
   forEachVf(inventory, [&](const PhysicalFunction& pf, const VirtualFunction& vf) {
-    auto row = vfRow(pf, vf, leaseOf(pf, vf, leases));
+    auto row = vfRow(pf, vf, leaseOfVf(leases, pf.address, vf.index));
     if (anyUser) {
       row.emplace_back(usersText(vf, users));
     }

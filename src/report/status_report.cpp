@@ -83,7 +83,7 @@ void writeDrift(std::ostream& out, const std::vector<StatusEntry>& entries, cons
 
 std::vector<std::string> notSupported(const Lease& lease) {
   std::vector<std::string> names;
-  for (const Attribute attribute : isVf(lease) ? vfOf(lease).refused : std::set<Attribute>{}) {
+  for (const Attribute attribute : refusedAttributes(lease)) {
     names.emplace_back(toString(attribute));
   }
   return names;

@@ -55,11 +55,6 @@ std::string changeText(const VfChange& change, const VfSettings& before) {
   return "VF " + std::to_string(change.index) + ": " + join(parts, ", ");
 }
 
-const VfSettings& settingsIn(const Lease& lease) {
-  static const VfSettings none;
-  return isVf(lease) ? vfOf(lease).settings : none;
-}
-
 std::string removalText(const VfSettings& before, Attribute attribute) {
   return std::string(toString(attribute)) + " " + valueText(before, attribute) + " -> not set";
 }
@@ -91,7 +86,7 @@ const Lease* earlierLeaseOf(const Step& step) {
 }
 
 std::string updateText(const Lease& earlier, const Lease& lease) {
-  std::vector<std::string> changes = changedValues(settingsIn(earlier), settingsIn(lease));
+  std::vector<std::string> changes = changedValues(settingsOf(earlier), settingsOf(lease));
   std::string device = describeDevice(lease);
   if (describeDevice(earlier) != device) {
     device = describeDevice(earlier) + " -> " + device;

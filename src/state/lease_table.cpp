@@ -55,7 +55,7 @@ std::vector<Lease> collect(SQLite::Statement& query) {
 }
 
 // A PCI function is the only device under its own address, so any index is unique there.
-unsigned indexOf(const Lease& lease) { return isVf(lease) ? vfOf(lease).index : 0; }
+unsigned indexOf(const Lease& lease) { return vfIndexOf(lease).value_or(0); }
 
 std::string ownerOf(const Lease& lease) {
   return "domain " + printable(lease.domainName) + " (" + toString(lease.domain) + ")";

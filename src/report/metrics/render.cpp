@@ -32,17 +32,6 @@ std::string labelOf(Outcome outcome) {
 // Empty where unknown, as sriov-network-metrics-exporter does.
 std::string numaLabel(int node) { return node < 0 ? std::string() : std::to_string(node); }
 
-// By PF and index, not by the VF's address: addresses change when a card is added.
-const Lease* leaseOf(const Observation& observation, const PhysicalFunction& pf, unsigned index) {
-  if (!observation.leases) {
-    return nullptr;
-  }
-  const auto found = std::ranges::find_if(*observation.leases, [&](const Lease& lease) {
-    return isVf(lease) && lease.pf == pf.address && vfOf(lease).index == index;
-  });
-  return found == observation.leases->end() ? nullptr : &*found;
-}
-
 // MAC or port GUID; empty where the kernel does not report it.
 std::string macLabel(const PhysicalFunction& pf, const VirtualFunction& vf) {
   if (!vf.settingsReadable) {
@@ -77,7 +66,8 @@ void addLinks(const Observation& observation, Exposition& target) {
 
 void addVf(const Observation& observation, const PhysicalFunction& pf, const VirtualFunction& vf,
            Exposition& target) {
-  const Lease* lease = leaseOf(observation, pf, vf.index);
+  const Lease* lease =
+      observation.leases ? leaseOfVf(*observation.leases, pf.address, vf.index) : nullptr;
   target.add(families::vfInfo,
              {vf.driver, lease != nullptr ? lease->entry : "",
               vf.iommuGroup ? std::to_string(*vf.iommuGroup) : "", macLabel(pf, vf),
@@ -127,12 +117,12 @@ void addCounts(const std::vector<Lease>& leases, Exposition& target) {
 }
 
 void addInfo(const Observation& observation, const Lease& lease, Exposition& target) {
-  const bool vf = isVf(lease);
+  const auto index = vfIndexOf(lease);
   target.add(families::leaseInfo,
              {lease.entry, std::string(toString(kindOf(lease))), guestIdentityOf(lease),
-              toString(lease.device), vf ? netdevOf(observation, lease.pf) : "",
+              toString(lease.device), index ? netdevOf(observation, lease.pf) : "",
               std::string(toString(lease.state)), toString(lease.domain),
-              vf ? std::to_string(vfOf(lease).index) : "", lease.domainName},
+              index ? std::to_string(*index) : "", lease.domainName},
              std::uint64_t{1});
 }
 

@@ -15,10 +15,6 @@ const Lease* findLease(const std::vector<Lease>& leases, const Uuid& domain,
 /// The domain's leases in its persistent configuration.
 std::vector<Lease> persistentLeases(const std::vector<Lease>& leases, const Uuid& domain);
 
-/// The VF of the lease, even if it is another one than the leased one (otherDevice()); nullptr if
-/// the lease is for a function, or if the VF does not exist.
-const VirtualFunction* findVf(const Inventory& inventory, const Lease& lease);
-
 /// The lease, with neutral values for what it does not state and a VF with the values `seen` has. A
 /// start sets them: what somebody else left on the VF is not part of the lease.
 Lease withoutLeftOvers(Lease lease, const VfSettings& seen);
