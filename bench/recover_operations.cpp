@@ -6,7 +6,6 @@
 // $TMPDIR), kernel and libvirt are those of the unit tests. Prints the median of ROUNDS interleaved
 // rounds and the ratio to the first COUNT.
 
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -18,6 +17,7 @@
 #include "fake/fake_kernel.hpp"
 #include "fake/seal_key.hpp"
 #include "fake/temporary_folder.hpp"
+#include "rounds.hpp"
 #include "vfpass/apply/recover.hpp"
 
 namespace {
@@ -26,11 +26,6 @@ using namespace vfpass;
 
 constexpr unsigned vfsOfPf = 64;
 constexpr std::chrono::milliseconds databaseTimeout{2000};
-
-struct Case {
-  unsigned count;
-  std::vector<double> seconds;
-};
 
 PciAddress pfAddress(unsigned pf) {
   return {pf / 255, static_cast<std::uint8_t>(1 + pf % 255), 0, 0};
@@ -134,27 +129,20 @@ double measure(unsigned count) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::vector<Case> cases;
+  std::vector<bench::Case> cases;
+  bool valid = true;
   for (int i = 2; i < argc; ++i) {
-    cases.push_back({static_cast<unsigned>(std::atoi(argv[i])), {}});
+    const auto count = static_cast<unsigned>(std::atoi(argv[i]));
+    valid = valid && count != 0;
+    char title[40];
+    std::snprintf(title, sizeof title, "%6u open operations ", count);
+    cases.push_back({title, [count] { return measure(count); }});
   }
   const int rounds = argc > 1 ? std::atoi(argv[1]) : 0;
-  if (rounds < 1 || cases.empty() ||
-      std::ranges::any_of(cases, [](const Case& each) { return each.count == 0; })) {
+  if (rounds < 1 || cases.empty() || !valid) {
     std::fprintf(stderr, "usage: recover-operations ROUNDS COUNT...\n");
     return 2;
   }
-  for (int round = 0; round < rounds; ++round) {
-    for (Case& each : cases) {
-      each.seconds.push_back(measure(each.count));
-    }
-  }
-  double first = 0;
-  for (Case& each : cases) {
-    std::ranges::sort(each.seconds);
-    const double median = each.seconds[each.seconds.size() / 2];
-    first = first == 0 ? median : first;
-    std::printf("%6u open operations %8.3f (%.3f-%.3f) s, %.2f times %u\n", each.count, median,
-                each.seconds.front(), each.seconds.back(), median / first, cases.front().count);
-  }
+  bench::measureInterleaved(cases, rounds);
+  bench::printMedians(cases, argv[2]);
 }

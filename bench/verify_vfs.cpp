@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "fake/local_guest.hpp"
+#include "rounds.hpp"
 #include "vfpass/verify/verify_guest.hpp"
 
 namespace {
@@ -24,11 +25,9 @@ using Json = nlohmann::json;
 
 constexpr unsigned most = 8;
 
-struct Case {
-  const char* name;
+struct Arrangement {
   unsigned vfs;
   bool concurrent;
-  std::vector<double> seconds;
 };
 
 std::string hex(unsigned number) {
@@ -91,7 +90,7 @@ std::string probeText(const std::string& seconds) {
          report(runOf("host", "host")) + ";;\nesac\n";
 }
 
-verify::VerifyPlan planFor(const Case& each, const std::string& folder) {
+verify::VerifyPlan planFor(const Arrangement& each, const std::string& folder) {
   verify::VerifyPlan plan;
   for (unsigned i = 0; i < each.vfs; ++i) {
     Lease lease;
@@ -114,7 +113,7 @@ verify::VerifyPlan planFor(const Case& each, const std::string& folder) {
   return plan;
 }
 
-double measure(const Case& each, const std::string& seconds) {
+double measure(const Arrangement& each, const std::string& seconds) {
   fake::LocalGuest guest;
   std::ofstream(guest.folder / "inventory") << inventory().dump();
   const std::string probe = "#!/bin/sh\n" + probeText(seconds);
@@ -159,20 +158,12 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: verify-vfs ROUNDS SECONDS\n");
     return 2;
   }
-  std::vector<Case> cases{{"1 VF", 1, true, {}},
-                          {"8 VFs at the same time", most, true, {}},
-                          {"8 VFs, --sequential", most, false, {}}};
-  for (int round = std::atoi(argv[1]); round > 0; --round) {
-    for (Case& each : cases) {
-      each.seconds.push_back(measure(each, argv[2]));
-    }
-  }
-  double first = 0;
-  for (Case& each : cases) {
-    std::ranges::sort(each.seconds);
-    const double median = each.seconds[each.seconds.size() / 2];
-    first = first == 0 ? median : first;
-    std::printf("%-24s %7.3f (%.3f-%.3f) s, %.2f times 1 VF\n", each.name, median,
-                each.seconds.front(), each.seconds.back(), median / first);
-  }
+  const auto arranged = [seconds = std::string(argv[2])](unsigned vfs, bool concurrent) {
+    return [=] { return measure({vfs, concurrent}, seconds); };
+  };
+  std::vector<bench::Case> cases{{"1 VF                    ", arranged(1, true)},
+                                 {"8 VFs at the same time  ", arranged(most, true)},
+                                 {"8 VFs, --sequential     ", arranged(most, false)}};
+  bench::measureInterleaved(cases, std::atoi(argv[1]));
+  bench::printMedians(cases, "1 VF");
 }

@@ -1,15 +1,13 @@
 // `host apply` with the fake kernel: run it, roll back at every step, recover from a kill at every
 // effect.
-#include "vfpass/plan/host_policy.hpp"
+#include "host_plans.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <sstream>
 
-#include "test_host.hpp"
 #include "vfpass/apply/recover.hpp"
-#include "vfpass/plan/plan_soft_roce.hpp"
 
 namespace vfpass::apply {
 namespace {
@@ -17,53 +15,6 @@ namespace {
 using testing::HasSubstr;
 
 PhysicalFunction& pfOf(Host& host) { return host.kernel.pfs.begin()->second; }
-
-// A PF with VFs bound to the host driver; others have set a MAC and a VLAN on VF 1.
-plan::HostInput inputOf(Host& host) {
-  plan::HostInput input;
-  input.pf = pfOf(host);
-  input.settings = host.kernel.readPfSettings(input.pf.address);
-  return input;
-}
-
-Plan changeCount(Host& host) {
-  auto input = inputOf(host);
-  input.policy.vfCount = 6;
-  input.policy.mtu = 9000;
-  input.policy.up = true;
-  return plan::planHost(input).plan;
-}
-
-Plan changeMode(Host& host) {
-  auto input = inputOf(host);
-  input.policy.vfCount = 3;
-  input.policy.eswitchMode = "switchdev";
-  input.policy.probeVfs = true;
-  return plan::planHost(input).plan;
-}
-
-plan::SoftRoceInput linksOf(Host& host) {
-  const state::Database database(host.folder / "state", state::Database::Open::createIfMissing,
-                                 databaseTimeout);
-  plan::SoftRoceInput input;
-  input.found = host.kernel.rdmaLinks;
-  input.records = database.softRoceRecords();
-  input.bootId = host.kernel.boot;
-  return input;
-}
-
-// rxe1 moves to another netdev, and rxe2 replaces rxe0.
-Plan moveLinks(Host& host) {
-  auto input = linksOf(host);
-  input.policy = {{"rxe1", "eth3", {}}, {"rxe2", "eth0", {}}};
-  return plan::planSoftRoce(input).plan;
-}
-
-void makeLinks(Host& host) {
-  auto input = linksOf(host);
-  input.policy = {{"rxe0", "eth0", {}}, {"rxe1", "eth1", {}}};
-  host.execute(plan::planSoftRoce(input).plan);
-}
 
 struct Change {
   const char* name;
@@ -78,7 +29,7 @@ std::string stateOf(Host& host) {
     text << toString(pf) << ' ' << toString(settings.eswitchMode.value()) << ' '
          << settings.link->mtu << ' ' << settings.link->up << '\n';
   }
-  auto input = linksOf(host);
+  auto input = softRoceInput(host);
   for (const auto& decision :
        plan::decideSoftRoce({}, input.found, input.records, host.kernel.boot)) {
     text << decision.name << ' ' << (decision.found ? decision.found->netdev : "gone")
@@ -188,15 +139,16 @@ TEST_P(HostApplyTest, RecoveryAfterARebootChangesNothingInTheKernel) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Changes, HostApplyTest,
-                         testing::Values(Change{"count", changeCount}, Change{"mode", changeMode},
-                                         Change{"links", moveLinks}),
+                         testing::Values(Change{"count", planOtherCount},
+                                         Change{"mode", planOtherMode},
+                                         Change{"links", planOtherLinks}),
                          [](const auto& given) { return std::string(given.param.name); });
 
 TEST(HostApply, CountChangeKeepsManuallySetAttributes) {
   Host host;
   const VfSettings byHand = pfOf(host).vfs[1].settings;
   host.kernel.leftOvers[pfOf(host).address][5].trust = true;
-  host.execute(changeCount(host));
+  host.execute(planOtherCount(host));
   ASSERT_EQ(pfOf(host).vfs.size(), 6U);
   EXPECT_EQ(pfOf(host).vfs[1].settings, byHand);
   EXPECT_EQ(pfOf(host).vfs[5].settings, neutralSettings(false));
@@ -205,7 +157,7 @@ TEST(HostApply, CountChangeKeepsManuallySetAttributes) {
 TEST(HostApply, RecoveryNeedsNoHypervisor) {
   Host host;
   host.kernel.killAfterEffect = 0;
-  EXPECT_THROW(host.execute(changeCount(host)), fake::Killed);
+  EXPECT_THROW(host.execute(planOtherCount(host)), fake::Killed);
   host.kernel.killAfterEffect = -1;
   state::Database database(host.folder / "state", state::Database::Open::createIfMissing,
                            databaseTimeout);
@@ -219,7 +171,7 @@ TEST(HostApply, RecoveryNeedsNoHypervisor) {
 
 TEST(HostApply, RecoveryKeepsVfsThatAVmUses) {
   Host host;
-  const Plan plan = changeCount(host);
+  const Plan plan = planOtherCount(host);
   host.kernel.killAfterEffect = 1;  // removed and created
   EXPECT_THROW(host.execute(plan), fake::Killed);
   host.kernel.killAfterEffect = -1;
@@ -235,7 +187,7 @@ TEST(HostApply, RecoveryKeepsVfsThatAVmUses) {
 // Its recovery was not possible while an attach created VFs.
 TEST(HostApply, RecoveryKeepsTheModeOfVfsThatAVmUses) {
   Host host(0);
-  auto input = inputOf(host);
+  auto input = hostInput(host);
   input.policy.eswitchMode = "switchdev";
   const Plan plan = plan::planHost(input).plan;
   host.kernel.killAfterEffect = 0;
@@ -253,7 +205,7 @@ TEST(HostApply, RecoveryKeepsTheModeOfVfsThatAVmUses) {
 TEST(HostApply, KeepsLinkThatIsInUse) {
   Host host;
   makeLinks(host);
-  const Plan plan = moveLinks(host);
+  const Plan plan = planOtherLinks(host);
   host.kernel.usersOfRdma[host.kernel.rdmaLinks[0].number.value()] = {"process 7 (ib_write_bw)"};
   const std::string before = stateOf(host);
   try {
@@ -272,7 +224,7 @@ TEST(HostApply, RecoveryKeepsUnchangedLinks) {
   const auto links = host.kernel.rdmaLinks;
   host.kernel.effects = 0;
   host.kernel.killBeforeEffect = 0;
-  EXPECT_THROW(host.execute(moveLinks(host)), fake::Killed);
+  EXPECT_THROW(host.execute(planOtherLinks(host)), fake::Killed);
   host.kernel.killBeforeEffect = -1;
   EXPECT_EQ(host.recoverAll().size(), 1U);
   EXPECT_EQ(host.kernel.rdmaLinks, links);
@@ -283,16 +235,16 @@ TEST(HostApply, TakesBackALinkThatWasCreatedWithoutAnAnswer) {
   makeLinks(host);
   const auto before = stateOf(host);
   host.kernel.losesReplyOfLink = true;
-  EXPECT_THROW(host.execute(moveLinks(host)), Error);
+  EXPECT_THROW(host.execute(planOtherLinks(host)), Error);
   EXPECT_EQ(stateOf(host), before);
   EXPECT_TRUE(host.recoverAll().empty());
-  host.execute(moveLinks(host));
+  host.execute(planOtherLinks(host));
   EXPECT_NE(stateOf(host), before);
 }
 
 TEST(HostApply, RecoveryKeepsLinksOfOthers) {
   Host host;
-  auto input = linksOf(host);
+  auto input = softRoceInput(host);
   input.policy = {{"rxe0", "eth0", {}}};
   host.kernel.killBeforeEffect = 0;
   EXPECT_THROW(host.execute(plan::planSoftRoce(input).plan), fake::Killed);

@@ -4,10 +4,8 @@
 
 #include <algorithm>
 
+#include "host_plans.hpp"
 #include "perform.hpp"
-#include "test_host.hpp"
-#include "vfpass/plan/host_policy.hpp"
-#include "vfpass/plan/plan_soft_roce.hpp"
 
 namespace vfpass::apply {
 namespace {
@@ -86,37 +84,9 @@ Plan prepareAfterReboot(Host& host) {
   return host.preparePlan();
 }
 
-plan::HostInput hostInput(Host& host) {
-  plan::HostInput input;
-  input.pf = host.kernel.pfs.begin()->second;
-  input.settings = host.kernel.readPfSettings(input.pf.address);
-  return input;
-}
-
-Plan hostWithOtherCount(Host& host) {
-  auto input = hostInput(host);
-  input.policy.vfCount = 6;
-  input.policy.mtu = 9000;
-  input.policy.up = true;
-  return plan::planHost(input).plan;
-}
-
-Plan hostWithOtherMode(Host& host) {
-  auto input = hostInput(host);
-  input.policy.vfCount = 3;
-  input.policy.eswitchMode = "switchdev";
-  input.policy.probeVfs = true;
-  return plan::planHost(input).plan;
-}
-
-// rxe1 moves to another netdev, and rxe2 replaces rxe0.
-Plan hostWithOtherLinks(Host& host) {
-  plan::SoftRoceInput input;
-  input.found = {{"rxe0", true, "eth0", 1}, {"rxe1", true, "eth1", 2}};
-  input.bootId = host.kernel.boot;
-  input.records = {{"rxe0", "eth0", 1, input.bootId}, {"rxe1", "eth1", 2, input.bootId}};
-  input.policy = {{"rxe1", "eth3", {}}, {"rxe2", "eth0", {}}};
-  return plan::planSoftRoce(input).plan;
+Plan otherLinks(Host& host) {
+  makeLinks(host);
+  return planOtherLinks(host);
 }
 
 // A step on the domain is rolled back also in a detach (run.cpp, isReversible).
@@ -184,9 +154,8 @@ INSTANTIATE_TEST_SUITE_P(
         PlanToRollBack{"AttachRenamed", attachRenamed}, PlanToRollBack{"Detach", detachConfigured},
         PlanToRollBack{"DetachRunning", detachRunning}, PlanToRollBack{"Prepare", prepareUnchanged},
         PlanToRollBack{"PrepareAfterReboot", prepareAfterReboot},
-        PlanToRollBack{"HostCount", hostWithOtherCount},
-        PlanToRollBack{"HostMode", hostWithOtherMode},
-        PlanToRollBack{"HostLinks", hostWithOtherLinks}),
+        PlanToRollBack{"HostCount", planOtherCount}, PlanToRollBack{"HostMode", planOtherMode},
+        PlanToRollBack{"HostLinks", otherLinks}),
     [](const auto& each) { return std::string(each.param.name); });
 
 }  // namespace
