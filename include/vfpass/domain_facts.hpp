@@ -131,6 +131,7 @@ struct DomainFacts {
   std::optional<std::uint64_t> pciHole;        ///< `<pcihole64>` of pcie-root, in bytes
   std::optional<std::uint64_t> mmioMebibytes;  ///< OVMF's X-PciMmio64Mb on QEMU's command line
   std::set<std::string> cliqueAliases;         ///< devices with an x-nv-gpudirect-clique override
+  std::set<std::string> linkAliases;           ///< devices with an x-speed or x-width override
 };
 
 /// `Claim::alias` of a device in `<qemu:commandline>`. No alias of libvirt has a colon.

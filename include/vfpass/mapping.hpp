@@ -144,6 +144,8 @@ struct Mapping {
   /// `domain-settings: apply`: attach applies the settings that it otherwise only shows.
   bool applyDomainSettings = false;
   std::optional<IommuBackend> iommuBackend = {};  ///< nullopt: unstated, the same as automatic
+  /// `link-speeds: host`: root ports of the guest show the speed and width of the host's links.
+  bool hostLinkSpeeds = false;
   NcclSettings nccl;
   VerifyPolicy verify;
 };

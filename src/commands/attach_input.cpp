@@ -180,6 +180,7 @@ void addSettings(Session& session, const Subject& subject, plan::AttachInput& in
     input.settingFaults.push_back({fault.what, fault.remedy, ExitCode::badInput});
   }
   input.settings = std::move(proposal.settings);
+  input.ownLinkSpeeds = facts.linkAliases;
   addBackend(session, facts, input);
   if (input.machine) {
     input.machine->cells = input.mapping.applyDomainSettings ? proposal.cells : cellsOf(facts);

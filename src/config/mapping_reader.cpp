@@ -264,6 +264,7 @@ Mapping readMapping(const std::string& text, ProblemList& problems) {
   mapping.nvlink = parseNvlinkMode(textOf(find(*root, "nvlink")).value_or(""));
   readSparePorts(*root, mapping, problems);
   mapping.applyDomainSettings = textOf(find(*root, "domain-settings")) == "apply";
+  mapping.hostLinkSpeeds = textOf(find(*root, "link-speeds")) == "host";
   mapping.iommuBackend = parseIommuBackend(textOf(find(*root, "iommu-backend")).value_or(""));
   mapping.nccl = readNccl(*root, problems);
   mapping.verify = readVerify(*root);

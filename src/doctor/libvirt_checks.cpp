@@ -136,7 +136,7 @@ constexpr Version hooksInFolder{6, 5};
 constexpr Version teaming{7, 1};
 constexpr std::array features{Feature{hooksInFolder, "hooks in qemu.d"},
                               Feature{teaming, "hostdev teaming"},
-                              Feature{{8, 2}, "qemu:override (GPUDirect cliques)"},
+                              Feature{{8, 2}, "qemu:override (GPUDirect cliques, link speeds)"},
                               Feature{{9, 1}, "driver model mlx5_vfio_pci"}};
 constexpr unsigned qemuThatMigratesVfs = 8;
 

@@ -13,7 +13,6 @@ namespace {
 
 constexpr std::size_t mostDevices = 4096;  // a guest has 256 buses
 constexpr JsonLimits deviceLimits{65536, 4, 1024};
-constexpr std::string_view cliqueProperty = "x-nv-gpudirect-clique";
 
 // The next `KEY=VALUE` of an option; a comma in a value is doubled (QEMU's get_opt_value).
 std::string takeProperty(std::string_view& option) {
@@ -76,8 +75,8 @@ void addSetting(std::string_view text, QemuArguments& arguments) {
   constexpr std::string_view group = "device.";
   const auto name = text.substr(0, text.find('='));
   const auto dot = name.rfind('.');
-  if (name.starts_with(group) && dot >= group.size() && name.substr(dot + 1) == cliqueProperty) {
-    arguments.cliqueAliases.emplace(name.substr(group.size(), dot - group.size()));
+  if (name.starts_with(group) && dot != std::string_view::npos && dot >= group.size()) {
+    arguments.overrides.add(name.substr(group.size(), dot - group.size()), name.substr(dot + 1));
   }
 }
 
@@ -116,6 +115,14 @@ std::optional<std::uint64_t> numberIn(std::string_view text) {
 }
 
 }  // namespace
+
+void PropertyOverrides::add(std::string_view alias, std::string_view property) {
+  if (property == "x-nv-gpudirect-clique") {
+    cliques.emplace(alias);
+  } else if (property == "x-speed" || property == "x-width") {
+    links.emplace(alias);
+  }
+}
 
 std::string QemuDevice::property(const std::string& name) const {
   const auto found = properties.find(name);

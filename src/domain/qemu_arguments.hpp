@@ -27,11 +27,19 @@ struct QemuDevice {
   [[nodiscard]] std::optional<PciAddress> hostFunction() const;
 };
 
+/// Devices, by alias, whose properties the domain overrides, of those properties that vfpass sets.
+struct PropertyOverrides {
+  std::set<std::string> cliques;  ///< x-nv-gpudirect-clique
+  std::set<std::string> links;    ///< x-speed, x-width
+
+  /// Ignores other properties.
+  void add(std::string_view alias, std::string_view property);
+};
+
 /// What the arguments in `<qemu:commandline>` say about devices.
 struct QemuArguments {
   std::vector<QemuDevice> devices;
-  /// Devices, by alias, for which `-set device.ALIAS.x-nv-gpudirect-clique=N` sets a clique.
-  std::set<std::string> cliqueAliases;
+  PropertyOverrides overrides;  ///< by `-set device.ALIAS.PROPERTY=VALUE`
   /// Why there may be more devices, or other host functions; empty if there are none.
   std::string doubt;
 };

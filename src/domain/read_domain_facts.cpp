@@ -189,15 +189,15 @@ void readAddressSpace(const Document& document, DomainFacts& facts) {
   }
 }
 
-void readCliques(const Document& document, DomainFacts& facts) {
-  facts.cliqueAliases = readQemuArguments(document).cliqueAliases;
+void readOverrides(const Document& document, DomainFacts& facts) {
+  PropertyOverrides overrides = readQemuArguments(document).overrides;
   for (const auto device : document.domain().child("qemu:override").children("qemu:device")) {
     for (const auto property : device.child("qemu:frontend").children("qemu:property")) {
-      if (attributeText(property, "name") == "x-nv-gpudirect-clique") {
-        facts.cliqueAliases.emplace(attributeText(device, "alias"));
-      }
+      overrides.add(attributeText(device, "alias"), attributeText(property, "name"));
     }
   }
+  facts.cliqueAliases = std::move(overrides.cliques);
+  facts.linkAliases = std::move(overrides.links);
 }
 
 }  // namespace
@@ -212,7 +212,7 @@ DomainFacts readDomainFacts(std::string_view xml) {
   readVcpus(document, facts);
   readMemoryPlacement(document, facts);
   readAddressSpace(document, facts);
-  readCliques(document, facts);
+  readOverrides(document, facts);
   return facts;
 }
 

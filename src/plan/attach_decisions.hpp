@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "vfpass/mac_guid_uuid.hpp"
@@ -37,6 +38,10 @@ class Places {
   std::set<PciAddress> assigned_;
   std::vector<Lease> placed_;
 };
+
+/// The host's function that is below the same bridges as the lease's device: that device, or the PF
+/// of a VF, which may not exist yet. nullptr if the host has none.
+const Device* hostFunction(const AttachInput& input, const Lease& lease);
 
 /// Places the leases in a tree that mirrors the host's, where the mapping requests it and the
 /// persistent configuration changes. A device that is plugged into a running guest has its place
@@ -152,6 +157,16 @@ void chooseAddresses(const AttachInput& input, const MappedVf& entry, const Leas
 /// to a number that the PF cannot give; an attribute that is not required is recorded as refused.
 void chooseVectors(const AttachInput& input, std::vector<Lease>& leases,
                    std::vector<std::string>& notes, std::vector<Objection>& objections);
+
+// link_speeds.cpp
+
+inline constexpr std::string_view linkSpeedsSetting = "link-speeds";
+
+/// With `link-speeds: host`, the setting that gives each root port of vfpass with a device directly
+/// behind it the speed and width of the host's link (docs/decisions/link-speeds.md). Ports with an
+/// override of the domain's own get none. Adds notes about the devices whose link the guest cannot
+/// see: QEMU's switch ports have no such properties. Objects to a libvirt or QEMU without them.
+std::vector<DomainSetting> linkSpeedSettings(const AttachInput& input, AttachDecision& decision);
 
 // lease_changes.cpp
 

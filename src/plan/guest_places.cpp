@@ -13,11 +13,6 @@
 namespace vfpass::plan {
 namespace {
 
-// A VF is below the same bridges as its PF, and may not exist yet. A function is its own.
-const Device* hostFunction(const AttachInput& input, const Lease& lease) {
-  return findFunction(input.topology, lease.pf);
-}
-
 std::size_t numberOf(const AttachInput& input, const Device& function) {
   return static_cast<std::size_t>(&function - input.topology.functions.data());
 }
@@ -148,6 +143,10 @@ std::optional<Objection> versionProblem(const AttachInput& input) {
 }
 
 }  // namespace
+
+const Device* hostFunction(const AttachInput& input, const Lease& lease) {
+  return findFunction(input.topology, lease.pf);
+}
 
 void mirrorPlaces(const AttachInput& input, AttachDecision& decision) {
   if (!input.machine || input.mapping.topology != "mirror" || decision.leases.empty() ||

@@ -188,7 +188,8 @@ void checkRunning(const AttachInput& input, const LeaseChanges& changes,
 namespace {
 
 // The settings that a mapping requests by name.
-constexpr std::array<std::string_view, 2> requestedSettings{"gpu-clique", "iommu-backend"};
+constexpr std::array<std::string_view, 3> requestedSettings{"gpu-clique", "iommu-backend",
+                                                            linkSpeedsSetting};
 
 std::vector<DomainEdit> earlierEdits(const AttachInput& input) {
   return editsOf(persistentLeases(input.leases, input.domain));
@@ -237,7 +238,9 @@ void assignSettings(const AttachInput& input, AttachDecision& decision) {
   }
   std::vector<DomainEdit> edits;
   const auto earlier = earlierEdits(input);
-  for (const DomainSetting& setting : input.settings) {
+  std::vector<DomainSetting> settings = input.settings;
+  std::ranges::move(linkSpeedSettings(input, decision), std::back_inserter(settings));
+  for (const DomainSetting& setting : settings) {
     if (isApplied(input.mapping, setting)) {
       edits.push_back(*setting.edit);
     }

@@ -44,6 +44,16 @@ TEST(IommuBackend, HasThreeValuesAndADefault) {
               ElementsAre(HasSubstr("`auto`, `container` or `iommufd`")));
 }
 
+TEST(LinkSpeeds, AreQemusUnlessMappingSaysHost) {
+  EXPECT_FALSE(readMappingText(mappingWith("", "")).mapping.hostLinkSpeeds);
+  EXPECT_FALSE(readMappingText(mappingWith("", "link-speeds: qemu\n")).mapping.hostLinkSpeeds);
+  const auto read = readMappingText(mappingWith("", "link-speeds: host\n"));
+  EXPECT_THAT(read.problems, IsEmpty());
+  EXPECT_TRUE(read.mapping.hostLinkSpeeds);
+  EXPECT_THAT(readMappingText(mappingWith("", "link-speeds: 32\n")).problems,
+              ElementsAre(HasSubstr("`host`")));
+}
+
 TEST(Clique, AcceptsNumbersFrom0To15) {
   const auto read = readMappingText(mappingWith(", clique: 15", ""));
   EXPECT_THAT(read.problems, IsEmpty());

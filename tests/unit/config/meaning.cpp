@@ -120,6 +120,7 @@ std::string meaningOf(const Mapping& mapping) {
   if (mapping.iommuBackend) {
     lines.put("iommu-backend", std::string(toString(*mapping.iommuBackend)));
   }
+  lines.put("link-speeds are the host's", mapping.hostLinkSpeeds);
   for (const Allowance allowance : mapping.allow) {
     lines.put("allow", std::string(toString(allowance)));
   }

@@ -24,8 +24,8 @@ TEST_F(DaemonTest, ReportsFeaturesOfVersions) {
   EXPECT_EQ(outcome("qemu-version"), Outcome::notObservable);
   versions("9.0.0 7.2.22");
   EXPECT_EQ(finding("libvirt-version").seen,
-            "9.0.0: hooks in qemu.d, hostdev teaming, qemu:override (GPUDirect cliques); without "
-            "driver model mlx5_vfio_pci");
+            "9.0.0: hooks in qemu.d, hostdev teaming, qemu:override (GPUDirect cliques, link "
+            "speeds); without driver model mlx5_vfio_pci");
   EXPECT_EQ(finding("qemu-version").seen, "7.2.22: migrates only teamed VFs");
   versions("10.0.0 8.2.2");
   EXPECT_THAT(finding("libvirt-version").seen, testing::EndsWith("mlx5_vfio_pci"));

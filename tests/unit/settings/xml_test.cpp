@@ -196,6 +196,60 @@ TEST(SettingsXml, ChangedElementOfTheDomainIsKept) {
   EXPECT_NE(withLease(xml, {}).find("fdgroup='mine'"), std::string::npos);
 }
 
+namespace {
+
+constexpr const char* linkSpeeds =
+    "<qemu:device alias='ua-vfpass-bus-1'><qemu:frontend><qemu:property name='x-speed' "
+    "type='string' value='32'/><qemu:property name='x-width' type='string' "
+    "value='16'/></qemu:frontend></qemu:device>";
+
+constexpr const char* linkSpeedsLines =
+    "    <qemu:device alias='ua-vfpass-bus-1'>\n"
+    "      <qemu:frontend>\n"
+    "        <qemu:property name='x-speed' type='string' value='32'/>\n"
+    "        <qemu:property name='x-width' type='string' value='16'/>\n"
+    "      </qemu:frontend>\n"
+    "    </qemu:device>\n";
+
+}  // namespace
+
+TEST(SettingsXml, LinkSpeedsAreOverridesThatDetachRemoves) {
+  const Lease lease = leaseWith({"link-speeds", EditPlace::qemuOverride, {linkSpeeds}});
+  const std::string bare = domainXml(2, 16 * gib);
+  const std::string xml = withLease(bare, {lease});
+  EXPECT_TRUE(
+      xml.ends_with("  </devices>\n"
+                    "  <qemu:override xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'>\n" +
+                    std::string(linkSpeedsLines) + "  </qemu:override>\n</domain>\n"))
+      << xml;
+  EXPECT_TRUE(domain::carriesLeases(xml, {lease}, fake::sealKey()));
+  EXPECT_THAT(domain::readDomainFacts(xml).linkAliases, IsEmpty()) << "not the administrator's";
+  EXPECT_EQ(withLease(xml, {lease}), xml);
+  EXPECT_EQ(withLease(xml, {}), bare);
+}
+
+TEST(SettingsXml, LinkSpeedsLeaveOverridesAndArgumentsOfTheDomain) {
+  const std::string own =
+      "    <qemu:device alias='ua-mine'>\n      <qemu:frontend>\n"
+      "        <qemu:property name='x-speed' type='string' value='8'/>\n"
+      "      </qemu:frontend>\n    </qemu:device>\n";
+  std::string bare = domainXml(2, 16 * gib);
+  bare.insert(bare.find("</domain>"),
+              "  <qemu:commandline xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'>\n"
+              "    <qemu:arg value='-set'/>\n"
+              "    <qemu:arg value='device.ua-other.x-width=4'/>\n"
+              "  </qemu:commandline>\n"
+              "  <qemu:override xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'>\n" +
+                  own + "  </qemu:override>\n");
+  const Lease lease = leaseWith({"link-speeds", EditPlace::qemuOverride, {linkSpeeds}});
+  const std::string xml = withLease(bare, {lease});
+  EXPECT_NE(xml.find(own + linkSpeedsLines + "  </qemu:override>"), std::string::npos) << xml;
+  EXPECT_EQ(domain::readDomainFacts(xml).linkAliases,
+            (std::set<std::string>{"ua-mine", "ua-other"}));
+  EXPECT_TRUE(domain::carriesLeases(xml, {lease}, fake::sealKey()));
+  EXPECT_EQ(withLease(xml, {}), bare);
+}
+
 // Anybody who can edit the domain can write a record that names what is not ours.
 TEST(SettingsXml, RecordRemovesNoOtherElementOfTheDomain) {
   const std::string memtune =

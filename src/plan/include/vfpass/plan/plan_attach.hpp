@@ -65,6 +65,8 @@ struct AttachInput {
   /// met.
   std::vector<DomainSetting> settings;
   std::vector<Objection> settingFaults;
+  /// Devices, by alias, for which the domain's own XML overrides x-speed or x-width.
+  std::set<std::string> ownLinkSpeeds = {};
   bool xmlCurrent = false;       ///< the persistent XML already carries the leases of this domain
   bool liveCurrent = true;       ///< the running domain's metadata, if any, are sealed
   std::uint64_t generation = 0;  ///< for leases that are new or changed
