@@ -27,7 +27,8 @@ struct PeerMapping {
   bool running = false;          ///< observed in the running QEMU; false: taken from the domain XML
   std::optional<bool> possible;  ///< nullopt: kernel or QEMU version unknown
   std::string reason;
-  std::string remedy;  ///< empty when possible
+  std::string remedy;      ///< empty when possible
+  bool nextStart = false;  ///< not now, but from the domain's next start on
 };
 
 }  // namespace vfpass

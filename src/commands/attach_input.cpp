@@ -132,25 +132,31 @@ bool hasContainers(const host::Root& root) {
   return !root.isLive() || !root.exists("sys/module/vfio") || root.exists("sys/class/misc/vfio");
 }
 
-bool hasPeers(const plan::AttachInput& input) {
-  const Mapping& mapping = input.mapping;
-  return mapping.vfs.size() + mapping.functions.size() > 1 &&
-         std::ranges::any_of(mapping.functions, [&](const MappedFunction& entry) {
-           const Device* function = findFunction(input.topology, entry.pci);
-           return function != nullptr && function->role == FunctionRole::gpu;
-         });
-}
-
-void addBackend(Session& session, const DomainFacts& facts, plan::AttachInput& input) {
-  const host::Root root = session.root();
+// Without the versions of libvirt and QEMU.
+plan::BackendTerms backendTerms(const host::Root& root, const Mapping& mapping,
+                                const Topology& topology, const DomainFacts& facts) {
   plan::BackendTerms terms;
-  terms.requested = input.mapping.iommuBackend;
+  terms.requested = mapping.iommuBackend;
   terms.domains = facts.iommufd;
   terms.domainsDevice = facts.iommufdDevice;
   terms.containers = hasContainers(root);
-  terms.peers = hasPeers(input);
-  terms.versions = input.versions;
+  terms.peers = plan::hasPeers(mapping, topology);
   terms.kernel = leadingVersion(root.readText("proc/sys/kernel/osrelease").value_or(""));
+  return terms;
+}
+
+// Unknown in a captured tree, and if libvirt does not respond.
+HypervisorVersions versionsIfAnswered(Session& session) {
+  try {
+    return session.root().isLive() ? session.hypervisor().versions() : HypervisorVersions{};
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+void addBackend(Session& session, const DomainFacts& facts, plan::AttachInput& input) {
+  plan::BackendTerms terms = backendTerms(session.root(), input.mapping, input.topology, facts);
+  terms.versions = input.versions;
   plan::BackendChoice choice = plan::chooseBackend(terms);
   input.backend = choice.backend;
   input.backendNote = choice.note;
@@ -290,6 +296,22 @@ plan::AttachInput attachInput(Session& session, const Subject& subject, const Do
   addDomainState(session, subject, input);
   addSettings(session, subject, input);
   return input;
+}
+
+std::optional<PeerMapping> peersLostBy(Session& session, const Mapping& mapping,
+                                       const Topology& topology, std::string_view persistentXml) {
+  const DomainFacts facts =
+      persistentXml.empty() ? DomainFacts() : domain::readDomainFacts(persistentXml);
+  plan::BackendTerms terms = backendTerms(session.root(), mapping, topology, facts);
+  // libvirt is only asked if the answer depends on it.
+  if (!terms.peers || plan::chooseBackend(terms).peers.backend == VfioBackend::container) {
+    return std::nullopt;
+  }
+  terms.versions = versionsIfAnswered(session);
+  PeerMapping peers = plan::chooseBackend(terms).peers;
+  peers.domainName = mapping.vm;
+  peers.nextStart = true;
+  return peers.possible.value_or(false) ? std::nullopt : std::optional(std::move(peers));
 }
 
 report::PlanSettings settingsToShow(const plan::AttachInput& input,

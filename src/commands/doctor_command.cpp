@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "attach_input.hpp"
 #include "commands.hpp"
 #include "guest_devices.hpp"
 #include "host_facts.hpp"
@@ -91,27 +92,46 @@ std::optional<ConfidentialGuest> confidentialOf(Session& session, const DomainDe
   return plan::judgeConfidentialGuest(terms);
 }
 
+// Now, and if it is possible now, also from the next start on.
+void addPeers(Session& session, const DomainDescription& domain, const Mapping& mapping,
+              const Topology& topology, const std::vector<Lease>& leases,
+              doctor::Requirements& requirements) {
+  const auto now = peerMappingOf(session, domain, leases);
+  if (now) {
+    requirements.peers.push_back(*now);
+  }
+  const std::string& xml = domain.persistentXml.empty() ? domain.liveXml : domain.persistentXml;
+  const auto next = now && !now->possible.value_or(false)
+                        ? std::nullopt
+                        : peersLostBy(session, mapping, topology, xml);
+  if (next) {
+    requirements.peers.push_back(*next);
+  }
+}
+
 // Without its XML, which libvirt cannot always send, the devices of the mapping are checked.
-void addXml(Session& session, const DomainDescription& domain, const Topology& topology,
-            const std::vector<Lease>& leases, doctor::Requirements& requirements) {
+void addXml(Session& session, const DomainDescription& domain, const Mapping& mapping,
+            const Topology& topology, const std::vector<Lease>& leases,
+            doctor::Requirements& requirements) {
   try {
     requirements.guest =
         domain::guestMemory(domain.persistentXml.empty() ? domain.liveXml : domain.persistentXml);
-    requirements.peers = peerMappingOf(session, domain, leases);
+    addPeers(session, domain, mapping, topology, leases, requirements);
     requirements.confidential = confidentialOf(session, domain, topology, requirements);
   } catch (const Error& error) {
     session.warn(commands::withRemedy(error));
   }
 }
 
-void addGuest(Session& session, const Topology& topology, const std::string& vm,
+void addGuest(Session& session, const Topology& topology, const Mapping& mapping,
               doctor::Requirements& requirements) {
-  const auto domain = domainOf(session, vm);
+  const auto domain = domainOf(session, mapping.vm);
   if (!domain) {
+    addLostPeers(session, topology, mapping, requirements);
     return;
   }
   const auto leases = commands::leasesOf(session.readLeases(), domain->uuid);
-  addXml(session, *domain, topology, leases, requirements);
+  addXml(session, *domain, mapping, topology, leases, requirements);
   requirements.ncclTopology = ncclTopologyOf(session, *domain, topology, leases);
 }
 
@@ -169,7 +189,7 @@ doctor::Requirements requirementsFor(Session& session, const Topology& topology,
   auto requirements = doctor::requirementsOf(topology, nearSettled(session, topology, {*mapping}),
                                              configuration.host, true);
   requirements.units = commands::requiredUnits(configuration, {*mapping});
-  addGuest(session, topology, mapping->vm, requirements);
+  addGuest(session, topology, *mapping, requirements);
   return requirements;
 }
 

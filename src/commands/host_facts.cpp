@@ -7,6 +7,7 @@
 #include <set>
 #include <sstream>
 
+#include "attach_input.hpp"
 #include "subject.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
@@ -131,7 +132,17 @@ doctor::Requirements requirementsOfHost(Session& session, const Topology& topolo
   auto requirements = doctor::requirementsOf(
       topology, nearSettled(session, topology, configuration.mappings), configuration.host, false);
   requirements.units = requiredUnits(configuration, configuration.mappings);
+  for (const Mapping& mapping : configuration.mappings) {
+    addLostPeers(session, topology, mapping, requirements);
+  }
   return requirements;
+}
+
+void addLostPeers(Session& session, const Topology& topology, const Mapping& mapping,
+                  doctor::Requirements& requirements) {
+  if (const auto lost = peersLostBy(session, mapping, topology, "")) {
+    requirements.peers.push_back(*lost);
+  }
 }
 
 void addLeases(Session& session, doctor::Requirements& requirements) {

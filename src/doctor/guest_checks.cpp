@@ -131,22 +131,32 @@ void checkConfidentialGuest(const View& view, Results& results) {
 }
 
 std::string withoutPeers(const View& view) {
-  return view.requirements().peers
-             ? ""
-             : "checked only with --vm, for a domain with two devices of the host";
+  return view.requirements().peers.empty() ? "checked with --vm, for a domain with two devices of "
+                                             "the host, and for mappings that "
+                                             "use iommufd"
+                                           : "";
+}
+
+std::string seenOf(const PeerMapping& peers) {
+  return (peers.nextStart ? "from the next start on: "
+          : peers.running ? "the running QEMU: "
+                          : "the domain's XML: ") +
+         peers.reason;
 }
 
 void checkPeerMapping(const View& view, Results& results) {
-  const PeerMapping& peers = *view.requirements().peers;
   const std::string expected = "the BARs of each device are mapped for the others";
-  const std::string seen =
-      std::string(peers.running ? "the running QEMU: " : "the domain's XML: ") + peers.reason;
-  if (!peers.possible) {
-    results.notObservable("", expected, seen, peers.remedy);
-  } else if (*peers.possible) {
-    results.passed("", expected, seen);
-  } else {
-    results.failed("", expected, seen, peers.remedy);
+  for (const PeerMapping& peers : view.requirements().peers) {
+    const std::string subject = view.requirements().oneVm ? "" : printable(peers.domainName);
+    if (!peers.possible) {
+      results.notObservable(subject, expected, seenOf(peers), peers.remedy);
+    } else if (*peers.possible) {
+      results.passed(subject, expected, seenOf(peers));
+    } else if (peers.nextStart) {
+      results.warned(subject, expected, seenOf(peers), peers.remedy);
+    } else {
+      results.failed(subject, expected, seenOf(peers), peers.remedy);
+    }
   }
 }
 

@@ -1,5 +1,6 @@
 #include "vfpass/plan/choose_backend.hpp"
 
+#include <algorithm>
 #include <string>
 
 #include "vfpass/version.hpp"
@@ -33,6 +34,10 @@ PeerMapping peersWith(const BackendTerms& terms, VfioBackend backend) {
   PeerMapping peers;
   peers.backend = terms.domainsDevice ? VfioBackend::iommufd : backend;
   judgePeerMapping(peers, terms.kernel, terms.versions.qemu);
+  if (!peers.remedy.empty() && !terms.containers) {
+    peers.remedy =
+        "install Linux 6.19 and QEMU 11.0 or newer, or boot a kernel with VFIO containers";
+  }
   return peers;
 }
 
@@ -112,6 +117,14 @@ constexpr const char* useContainers =
 
 }  // namespace
 
+bool hasPeers(const Mapping& mapping, const Topology& host) {
+  return mapping.vfs.size() + mapping.functions.size() > 1 &&
+         std::ranges::any_of(mapping.functions, [&](const MappedFunction& entry) {
+           const Device* function = findFunction(host, entry.pci);
+           return function != nullptr && function->role == FunctionRole::gpu;
+         });
+}
+
 BackendChoice chooseBackend(const BackendTerms& terms) {
   BackendChoice choice;
   choice.backend = wantedBackend(terms);
@@ -121,7 +134,8 @@ BackendChoice chooseBackend(const BackendTerms& terms) {
       choice.objections.push_back(*objection);
     }
   }
-  const PeerMapping peers = peersWith(terms, choice.backend);
+  choice.peers = peersWith(terms, choice.backend);
+  const PeerMapping& peers = choice.peers;
   choice.note = noteOf(terms, choice.backend, peers);
   if (choice.backend == VfioBackend::iommufd && !terms.domains && choice.objections.empty()) {
     choice.setting = DomainSetting{

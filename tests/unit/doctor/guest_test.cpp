@@ -7,12 +7,14 @@ namespace {
 
 class Guest : public testing::Test, public DoctoredHost {
  protected:
-  void peers(std::optional<bool> possible) {
+  void peers(std::optional<bool> possible, bool nextStart = false) {
     PeerMapping mapping;
     mapping.possible = possible;
     mapping.reason = "a reason";
     mapping.remedy = possible.value_or(false) ? "" : "a remedy";
-    requirements.peers = mapping;
+    mapping.nextStart = nextStart;
+    mapping.domainName = "train0";
+    requirements.peers = {mapping};
   }
   void topologyFile(Outcome outcome) {
     requirements.ncclTopology = Finding{"nccl-topology", "", outcome, "a file", "seen", "a remedy"};
@@ -29,6 +31,23 @@ TEST_F(Guest, ReportsWhetherBarsAreMapped) {
   EXPECT_EQ(finding("peer-mapping").remedy, "a remedy");
   peers(std::nullopt);
   EXPECT_EQ(outcome("peer-mapping"), Outcome::notObservable);
+}
+
+TEST_F(Guest, WarnsOfBarsThatTheNextStartDoesNotMap) {
+  peers(false, true);
+  EXPECT_EQ(outcome("peer-mapping"), Outcome::warning);
+  EXPECT_EQ(finding("peer-mapping").subject, "train0");
+  EXPECT_EQ(finding("peer-mapping").seen, "from the next start on: a reason");
+  EXPECT_EQ(finding("peer-mapping").remedy, "a remedy");
+  requirements.oneVm = true;
+  requirements.peers.insert(requirements.peers.begin(), requirements.peers.front());
+  requirements.peers.front().nextStart = false;
+  requirements.peers.front().possible = true;
+  const auto both = findings("peer-mapping");
+  ASSERT_EQ(both.size(), 2U);
+  EXPECT_EQ(both[0].outcome, Outcome::passed);
+  EXPECT_EQ(both[1].outcome, Outcome::warning);
+  EXPECT_EQ(both[1].subject, "") << "of the VM that doctor is asked about";
 }
 
 TEST_F(Guest, ReportsMirroredGuestWithoutNcclTopology) {

@@ -147,6 +147,39 @@ TEST(ChooseBackend, KernelWithoutContainersTakesIommufd) {
   EXPECT_THAT(onlyObjection(terms).remedy, Not(HasSubstr("auto")));
 }
 
+// Whoever has no containers cannot be told to use them.
+TEST(ChooseBackend, PeersLostWithoutContainersNeedNewerVersions) {
+  BackendTerms terms = oldHost();
+  terms.domains = true;
+  EXPECT_EQ(chooseBackend(terms).peers.possible, false);
+  EXPECT_THAT(chooseBackend(terms).peers.remedy, HasSubstr("containers map BARs"));
+  terms.containers = false;
+  EXPECT_THAT(chooseBackend(terms).peers.remedy, HasSubstr("install Linux 6.19 and QEMU 11.0"));
+  EXPECT_THAT(chooseBackend(terms).note, Not(HasSubstr("containers map BARs")));
+  EXPECT_EQ(chooseBackend(newHost(IommuBackend::iommufd)).peers.possible, true);
+}
+
+TEST(ChooseBackend, PeersAreGpuAndAnotherDevice) {
+  Topology host;
+  Device gpu;
+  gpu.role = FunctionRole::gpu;
+  gpu.address = *parsePciAddress("0000:10:00.0");
+  Device nic = gpu;
+  nic.role = FunctionRole::nic;
+  nic.address = *parsePciAddress("0000:11:00.0");
+  host.functions = {gpu, nic};
+  Mapping mapping;
+  mapping.functions.resize(1);
+  mapping.functions[0].pci = gpu.address;
+  EXPECT_FALSE(hasPeers(mapping, host)) << "alone";
+  mapping.vfs.resize(1);
+  EXPECT_TRUE(hasPeers(mapping, host));
+  mapping.functions[0].pci = nic.address;
+  EXPECT_FALSE(hasPeers(mapping, host)) << "no GPU";
+  mapping.functions[0].pci = *parsePciAddress("0000:99:00.0");
+  EXPECT_FALSE(hasPeers(mapping, host)) << "missing";
+}
+
 TEST(ChooseBackend, SettingIsAppliedAlsoIfOthersAreOnlyShown) {
   const BackendChoice choice = chooseBackend(newHost(IommuBackend::iommufd));
   ASSERT_TRUE(choice.setting.has_value());

@@ -60,7 +60,9 @@ struct Requirements {
   std::map<PciAddress, unsigned> vfCounts;         ///< host.yaml: virtual-function-count
   std::map<PciAddress, std::string> eswitchModes;  ///< host.yaml: embedded-switch-mode
   std::optional<GuestMemory> guest;                ///< with oneVm, if the domain exists
-  std::optional<PeerMapping> peers;  ///< with oneVm, if the domain has two devices of the host
+  /// With oneVm, of a domain with two devices of the host; also what a mapping loses from the next
+  /// start on.
+  std::vector<PeerMapping> peers;
   std::optional<ConfidentialGuest> confidential = {};  ///< with oneVm and `<launchSecurity>`
   /// With oneVm, if the domain runs with a GPU in a mirrored tree: what verify::judgeNcclTopology
   /// found; waived if the agent did not respond.

@@ -8,6 +8,7 @@
 #include "vfpass/mapping.hpp"
 #include "vfpass/peer_mapping.hpp"
 #include "vfpass/plan/objection.hpp"
+#include "vfpass/topology.hpp"
 #include "vfpass/version.hpp"
 
 namespace vfpass::plan {
@@ -28,7 +29,11 @@ struct BackendChoice {
   std::optional<DomainSetting> setting = {};  ///< the element to write
   std::string note = {};                      ///< the reason; empty: nothing to tell
   std::vector<Objection> objections = {};
+  PeerMapping peers = {};  ///< judged for the whole domain; without its name
 };
+
+/// Whether peer-to-peer traffic matters: the mapping has a GPU and another device.
+bool hasPeers(const Mapping& mapping, const Topology& host);
 
 /// Chooses between containers and iommufd, and judges peer-to-peer traffic between the guest's
 /// devices with it (judgePeerMapping()). Proposes `<iommufd enabled='yes'/>` only for a libvirt
