@@ -48,6 +48,23 @@ bool leavesWithDomain(const JournaledStep& step, PlanKind kind, const Lease& lea
          drop->entry == lease.entry && drop->generation == lease.generation;
 }
 
+bool isSameLease(const Lease& one, const Lease& other) {
+  return one.entry == other.entry && one.generation == other.generation;
+}
+
+// The lease that a step records, if it is this one.
+const RecordLease* recordOf(const Lease& lease, const Step& step) {
+  const auto* record = std::get_if<RecordLease>(&step.action);
+  return record != nullptr && isSameLease(record->lease, lease) ? record : nullptr;
+}
+
+bool startsWith(const Plan& prepare, const Lease& lease) {
+  return std::ranges::any_of(prepare.steps, [&](const Step& step) {
+    const RecordLease* record = recordOf(lease, step);
+    return record != nullptr && record->lease.state == LeaseState::starting;
+  });
+}
+
 // A guest that stops returns its leases to reserved; they are still the recorded ones.
 bool holds(const std::vector<Lease>& leases, const Lease& recorded) {
   return std::ranges::any_of(leases, [&](const Lease& lease) {
@@ -123,6 +140,57 @@ bool isHosts(const Lease& lease, const std::vector<state::Operation>& open) {
 
 bool isDomains(const Lease& lease, const std::vector<state::Operation>& open) {
   return isAnyStep(open, lease, leavesWithDomain);
+}
+
+bool isYetToBePlugged(const Lease& lease, const std::vector<state::Operation>& open) {
+  return std::ranges::any_of(open, [&](const state::Operation& operation) {
+    return operation.kind == PlanKind::attach && operation.domain == lease.domain &&
+           std::ranges::any_of(operation.steps, [&](const JournaledStep& step) {
+             const auto* plug = std::get_if<PlugDevice>(&step.step.action);
+             return plug != nullptr && isSameLease(plug->lease, lease) &&
+                    step.status == StepStatus::planned;
+           });
+  });
+}
+
+void recordLaterRun(const Plan& prepare, Tools& tools) {
+  if (prepare.kind != PlanKind::prepare) {
+    return;
+  }
+  for (const auto& operation : tools.database.openOperationsOf(prepare.domain)) {
+    for (std::size_t at = 0; operation.kind == PlanKind::attach && at < operation.steps.size();
+         ++at) {
+      const auto* record = std::get_if<RecordLease>(&operation.steps[at].step.action);
+      if (record != nullptr && record->lease.state != LeaseState::reserved &&
+          startsWith(prepare, record->lease)) {
+        RecordLease returned = *record;
+        returned.lease.state = LeaseState::reserved;
+        tools.database.replaceAction(operation.id, at, returned);
+      }
+    }
+  }
+}
+
+bool isRunOver(const state::Operation& operation, const Tools& tools) {
+  if (operation.kind != PlanKind::attach) {
+    return false;
+  }
+  const auto leases = tools.database.leasesOf(operation.domain);
+  const auto isReturned = [&](const Lease& plugged) {
+    return std::ranges::any_of(leases,
+                               [&](const Lease& lease) {
+                                 return isSameLease(lease, plugged) &&
+                                        lease.state == LeaseState::reserved;
+                               }) ||
+           std::ranges::any_of(operation.steps, [&](const JournaledStep& step) {
+             const RecordLease* record = recordOf(plugged, step.step);
+             return record != nullptr && record->lease.state == LeaseState::reserved;
+           });
+  };
+  return std::ranges::any_of(operation.steps, [&](const JournaledStep& step) {
+    const auto* plug = std::get_if<PlugDevice>(&step.step.action);
+    return plug != nullptr && isReturned(plug->lease);
+  });
 }
 
 bool leasesAreOurs(const Plan& plan, std::size_t done, const Tools& tools) {

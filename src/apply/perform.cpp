@@ -220,6 +220,22 @@ void requireSameDevice(const DomainDescription& running, const Lease& lease) {
   }
 }
 
+// Its start did not wait for the attach unless its XML has devices of vfpass. The hook returned the
+// lease when the earlier guest stopped, and no attribute may be set any more.
+void requireSameRun(const DomainDescription& running, const Lease& lease, const Tools& tools) {
+  const auto leases = tools.database.leasesOf(lease.domain);
+  const bool returned = std::ranges::any_of(leases, [&](const Lease& each) {
+    return each.entry == lease.entry && each.generation == lease.generation &&
+           each.state == LeaseState::reserved;
+  });
+  if (returned) {
+    throw Error("domain " + printable(running.name) +
+                    " was stopped and started again while vfpass prepared " + lease.entry +
+                    " for it",
+                "run the command again", ExitCode::refused);
+  }
+}
+
 void plug(const PlugDevice& action, Tools& tools) {
   const auto running = findRunning(action.lease.domain, tools);
   if (!running) {
@@ -228,6 +244,7 @@ void plug(const PlugDevice& action, Tools& tools) {
   if (hasDevice(*running, action.lease)) {
     return requireSameDevice(*running, action.lease);
   }
+  requireSameRun(*running, action.lease, tools);
   tools.hypervisor->attachDevice(action.lease.domain,
                                  domain::deviceXml(action.lease, tools.templates));
   const auto after = findRunning(action.lease.domain, tools);

@@ -50,9 +50,9 @@ bool runs(const Operation& operation, Tools& tools) {
 // A rollback that has begun goes on. The point of no return is the domain's persistent XML: once it
 // has changed, the operation is completed. For an attach it is read even if all steps are done,
 // because leases without their devices in the XML are of no use. If only the running domain is
-// affected, an attach is completed if the domain still runs, and a detach is rolled back unless the
-// guest has already released everything. A release, and a detach that changes no domain, are always
-// completed.
+// affected, an attach is completed if that run of the guest goes on, and a detach is rolled back
+// unless the guest has already released everything. A release, and a detach that changes no domain,
+// are always completed.
 bool goesForward(const Operation& operation, Tools& tools) {
   if (isRollingBack(operation)) {
     return false;
@@ -73,7 +73,8 @@ bool goesForward(const Operation& operation, Tools& tools) {
   }
   const JournaledStep* live = findStep(operation, isLiveAction);
   if (attaches) {
-    return live != nullptr && live->status != StepStatus::planned && runs(operation, tools);
+    return live != nullptr && live->status != StepStatus::planned && runs(operation, tools) &&
+           !isRunOver(operation, tools);
   }
   const bool allReleased = std::ranges::all_of(operation.steps, [](const JournaledStep& step) {
     return !isLiveAction(step.step.action) || step.status == StepStatus::done;
@@ -95,9 +96,15 @@ class Recovery {
     // Queries libvirt before taking any lock of a PF.
     const bool forward = goesForward(operation_, tools_);
     takeLocksAndDefinitions();
-    if (operation_.kind == PlanKind::detach && sameBoot_ && runsOnItsDevices()) {
-      rollBackXml();
-      return finish("rolled back: the domain is running with its devices");
+    isRunOver_ = isRunOver(operation_, tools_);
+    if (operation_.kind == PlanKind::detach && sameBoot_) {
+      if (isHostUntouched() && runsOnItsDevices()) {
+        rollBackXml();
+        return finish("rolled back: the domain is running with its devices");
+      }
+      if (keepsDefinition() && runsOnItsDevices()) {
+        return finish("left as it is: the domain has been started with these devices");
+      }
     }
     if (!forward && wasTakenOver()) {
       return finish("not rolled back: the domain has been started with these devices");
@@ -143,16 +150,28 @@ class Recovery {
            !leasesAreOurs(plan_, doneCount(operation_), tools_);
   }
 
-  // A domain start read the XML before the detach changed it: its leases have moved on, or its QEMU
-  // has the devices open.
+  // A domain start read the XML before the detach changed it, or the detach has not changed it: its
+  // leases have moved on, or its QEMU has the devices open.
   [[nodiscard]] bool runsOnItsDevices() const {
-    const bool hostUntouched = std::ranges::all_of(operation_.steps, [](const JournaledStep& step) {
+    return !leasesAreOurs(plan_, doneCount(operation_), tools_) || gate_.isHeldByOwnGuest();
+  }
+
+  [[nodiscard]] bool isHostUntouched() const {
+    return std::ranges::all_of(operation_.steps, [](const JournaledStep& step) {
       return isDomainAction(step.step.action) || step.status == StepStatus::planned;
     });
-    if (!hostUntouched) {
-      return false;
-    }
-    return !leasesAreOurs(plan_, doneCount(operation_), tools_) || gate_.isHeldByOwnGuest();
+  }
+
+  // A detach that gets its devices back only from the running guest: the next start has them again.
+  // It begins with the host only once that guest has let go of them.
+  [[nodiscard]] bool keepsDefinition() const {
+    const auto isEdit = [](const Action& action) {
+      return std::holds_alternative<EditDomain>(action);
+    };
+    const auto returns = [](const Action& action) {
+      return std::holds_alternative<RecordLease>(action);
+    };
+    return findStep(operation_, isEdit) == nullptr && findStep(operation_, returns) != nullptr;
   }
 
   void rollBackXml() {
@@ -301,11 +320,12 @@ class Recovery {
   }
 
   // Takes or releases the locks as the action requires. A reboot has reverted every effect on the
-  // kernel, and devices may have other addresses now.
+  // kernel, and devices may have other addresses now. What an attach has plugged into a run of the
+  // guest has gone with that run.
   std::optional<Action> possiblePart(const Action& action) {
     if (isDomainAction(action)) {
       locks_.clear();
-      return action;
+      return isRunOver_ && isLiveAction(action) ? std::nullopt : std::optional(action);
     }
     takeLocks();
     if (!isKernelAction(action)) {
@@ -334,6 +354,7 @@ class Recovery {
   Plan plan_;
   HolderGate gate_;
   bool sameBoot_;
+  bool isRunOver_ = false;  ///< isRunOver(), under the locks
   AskedDefinitions definitions_;
   bool asked_ = false;  ///< for definitions_
   std::vector<state::FileLock> locks_;

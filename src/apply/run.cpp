@@ -75,6 +75,7 @@ class Run {
     // need the journal, whose four transactions wait for the disk.
     if (std::ranges::all_of(plan_.steps, isQuick)) {
       tools_.database.together([this] {
+        recordLaterRun(plan_, tools_);
         for (const Step& step : plan_.steps) {
           performStep(step.action);
         }
@@ -119,6 +120,7 @@ class Run {
   // begun.
   void begin() {
     tools_.database.together([this] {
+      recordLaterRun(plan_, tools_);
       operation_ = tools_.database.beginOperation(plan_, tools_.kernel.bootId());
       for (; done_ < plan_.steps.size() &&
              std::holds_alternative<RecordLease>(plan_.steps[done_].action);

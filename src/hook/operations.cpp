@@ -218,6 +218,20 @@ std::vector<Lease> givenToGuest(const Uuid& domain, const std::string& xml,
   return leases;
 }
 
+// No guest has had them, so they are not scrubbed: an unfinished attach, to which they are left,
+// had yet to plug them in. From now on its recovery knows that the guest into which it would do so
+// has stopped.
+void returnUnplugged(const Uuid& domain, const std::string& xml, Resources& place) {
+  const auto open = place.database.openOperationsOf(domain);
+  for (const Lease& lease : place.database.leasesOf(domain)) {
+    if (lease.state != LeaseState::reserved && apply::isYetToBePlugged(lease, open) &&
+        !hasDevice(xml, lease)) {
+      place.database.setLeaseState(domain, lease.entry, lease.generation, LeaseState::reserved,
+                                   place.kernel.bootId());
+    }
+  }
+}
+
 void logWarnings(const std::vector<std::string>& warnings) {
   for (const auto& warning : warnings) {
     syslog(LOG_WARNING, "%s", printableLine(warning).c_str());
@@ -342,6 +356,7 @@ std::vector<Lease> release(const Uuid& domain, const std::string& xml, const Pla
   const auto plan = plan::planRelease(domain, leases.front().domainName,
                                       givenToGuest(domain, xml, place.database),
                                       readDevices(place.kernel, leases), place.kernel.bootId());
+  returnUnplugged(domain, xml, place);
   logWarnings(apply::run(plan, place.tools, std::move(locks)));
   return leases;
 }

@@ -222,6 +222,11 @@ void Database::markSteps(std::int64_t operation, std::size_t first, std::size_t 
       [&](SQLite::Database& database) { updateSteps(database, operation, first, count, status); });
 }
 
+void Database::replaceAction(std::int64_t operation, std::size_t position, const Action& action) {
+  implementation_->update(
+      [&](SQLite::Database& database) { updateAction(database, operation, position, action); });
+}
+
 void Database::finishOperation(std::int64_t operation) {
   implementation_->update(
       [&](SQLite::Database& database) { deleteOperation(database, operation); });

@@ -62,6 +62,9 @@ void insertSteps(SQLite::Database& database, std::int64_t operation,
 /// Throws if the operation lacks any of these steps.
 void updateSteps(SQLite::Database& database, std::int64_t operation, std::size_t first,
                  std::size_t count, StepStatus status);
+/// Throws if the operation lacks this step.
+void updateAction(SQLite::Database& database, std::int64_t operation, std::size_t position,
+                  const Action& action);
 void deleteOperation(SQLite::Database& database, std::int64_t operation);
 std::vector<Operation> readOperations(SQLite::Database& database);
 std::vector<Operation> readOperationsOf(SQLite::Database& database, const Uuid& domain);

@@ -21,6 +21,11 @@ constexpr std::array<std::pair<StepStatus, std::string_view>, 5> statusNames{{
     {StepStatus::undone, "undone"},
 }};
 
+[[noreturn]] void throwNotInJournal(std::int64_t operation, const std::string& steps) {
+  throw Error("operation " + std::to_string(operation) + ": " + steps + " not in the journal",
+              "another vfpass process has completed it or rolled it back; run `vfpass status`");
+}
+
 std::string nameOf(StepStatus status) {
   const auto* const found =
       std::ranges::find_if(statusNames, [=](const auto& entry) { return entry.first == status; });
@@ -151,9 +156,18 @@ void updateSteps(SQLite::Database& database, std::int64_t operation, std::size_t
   SQLite::bind(update, nameOf(status), operation, static_cast<std::int64_t>(first),
                static_cast<std::int64_t>(first + count));
   if (static_cast<std::size_t>(update.exec()) != count) {
-    throw Error("operation " + std::to_string(operation) + ": steps " + std::to_string(first) +
-                    " to " + std::to_string(first + count) + " are not in the journal",
-                "another vfpass process has completed it or rolled it back; run `vfpass status`");
+    throwNotInJournal(operation, "steps " + std::to_string(first) + " to " +
+                                     std::to_string(first + count) + " are");
+  }
+}
+
+void updateAction(SQLite::Database& database, std::int64_t operation, std::size_t position,
+                  const Action& action) {
+  SQLite::Statement update(database,
+                           "UPDATE steps SET action = ? WHERE operation = ? AND position = ?");
+  SQLite::bind(update, actionToJson(action), operation, static_cast<std::int64_t>(position));
+  if (update.exec() != 1) {
+    throwNotInJournal(operation, "step " + std::to_string(position) + " is");
   }
 }
 

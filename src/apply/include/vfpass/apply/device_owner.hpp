@@ -23,6 +23,21 @@ bool isHosts(const Lease& lease, const std::vector<state::Operation>& open);
 /// the attributes again. `open`: Database::openOperations().
 bool isDomains(const Lease& lease, const std::vector<state::Operation>& open);
 
+/// Whether an unfinished attach has yet to plug the device of a lease into the running domain, so
+/// that no guest has had it. `open`: Database::openOperations().
+bool isYetToBePlugged(const Lease& lease, const std::vector<state::Operation>& open);
+
+/// Records in the journal that a domain starts with the leases that `prepare` records: the run of
+/// its guest for which an open attach recorded them as running has ended, and from now on they
+/// count there as reserved. Otherwise nobody could tell later whether the guest that has the
+/// devices got them from that attach or from this start. Does nothing for other plans.
+void recordLaterRun(const Plan& prepare, Tools& tools);
+
+/// Whether the run of the guest has ended into which an open attach plugs devices: a lease of
+/// theirs was returned since (the release of the hook), or recordLaterRun(). Then there is nothing
+/// to plug or to unplug, whatever runs now.
+bool isRunOver(const state::Operation& operation, const Tools& tools);
+
 /// True while the database still holds the leases as the first `done` steps recorded them. False: a
 /// domain start (the prepare of the hook) or another command has taken them over, and the host
 /// steps of this plan must neither continue nor be rolled back.

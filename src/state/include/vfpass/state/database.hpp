@@ -157,6 +157,9 @@ class Database {
   void appendSteps(std::int64_t operation, const std::vector<Step>& steps);
   /// Marks steps [first, first + count) in one transaction.
   void markSteps(std::int64_t operation, std::size_t first, std::size_t count, StepStatus status);
+  /// Replaces what a step of an open operation has done or is to do; its inverses and its status
+  /// stay.
+  void replaceAction(std::int64_t operation, std::size_t position, const Action& action);
   /// Deletes the operation: it has been completed or fully rolled back.
   void finishOperation(std::int64_t operation);
   /// Unfinished operations, oldest first. These three throw UnknownOperation.
