@@ -61,6 +61,8 @@ struct NamedCase {
 };
 std::vector<NamedCase> lostReplyCases();
 std::vector<NamedCase> stuckOperationCases();
+std::vector<NamedCase> laterRunCases();
+std::vector<NamedCase> lockedDeviceCases();
 std::vector<NamedCase> databaseCases();
 std::vector<NamedCase> pendingWriteCases();
 std::vector<NamedCase> interleavingCases();

@@ -11,8 +11,9 @@ namespace {
 std::vector<NamedCase> allCases() {
   std::vector<NamedCase> all;
   for (const auto& group :
-       {lostReplyCases(), stuckOperationCases(), databaseCases(), pendingWriteCases(),
-        interleavingCases(), besideDetachCases(), besideGcCases(), powerCases(), readerCases()}) {
+       {lostReplyCases(), stuckOperationCases(), laterRunCases(), lockedDeviceCases(),
+        databaseCases(), pendingWriteCases(), interleavingCases(), besideDetachCases(),
+        besideGcCases(), powerCases(), readerCases()}) {
     all.insert(all.end(), group.begin(), group.end());
   }
   return all;

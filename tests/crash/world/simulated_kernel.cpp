@@ -52,7 +52,9 @@ Message SimulatedKernel::change(const Message& request, std::optional<PartialFai
     return addRdmaDevice(request);
   }
   int error = 0;
-  if (kind == "write") {
+  if (kind == "write" && overridesOfLocked_.contains(request.at(3))) {
+    error = ETIMEDOUT;
+  } else if (kind == "write") {
     error = writeFile(request.at(1), request.at(2));
   } else if (kind == "set") {
     error = setAttributes(request, failure);
@@ -124,11 +126,14 @@ Message SimulatedKernel::addRdmaDevice(const Message& request) {
   return {"0", std::to_string(lastRdmaNumber_)};
 }
 
+bool SimulatedKernel::isLocked(const std::optional<PciAddress>& device) const {
+  return device && (overridesOfLocked_.contains(toString(*device)) ||
+                    std::any_of(pending_.begin(), pending_.end(),
+                                [&](const auto& each) { return each.device == *device; }));
+}
+
 Message SimulatedKernel::readFile(const Message& request) const {
-  const auto device = parsePciAddress(request.at(2));
-  const bool isLocked = std::any_of(pending_.begin(), pending_.end(),
-                                    [&](const auto& each) { return each.device == device; });
-  if (isLocked) {
+  if (isLocked(parsePciAddress(request.at(2)))) {
     return {std::to_string(ETIMEDOUT)};
   }
   if (!files_.exists(request.at(1))) {

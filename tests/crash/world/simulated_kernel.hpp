@@ -56,6 +56,11 @@ class SimulatedKernel {
   void setVfCount(const std::string& pf, unsigned count);
   VfSettings& settings(const std::string& pf, unsigned vf);
   SimulatedPf* findPf(const std::string& address);
+  /// The lock of a function is held by something that hangs: reads of its driver_override, also by
+  /// a worker itself, and writes to it do not return. Neither copy nor compare the host meanwhile.
+  void holdLock(const std::string& function);
+  /// What hangs goes on.
+  void releaseLock(const std::string& function);
   /// Drivers, VFs, links and attributes as after a boot.
   void reboot();
 
@@ -95,7 +100,10 @@ class SimulatedKernel {
   Message addRdmaDevice(const Message& request);
   Message readFile(const Message& request) const;
 
+  [[nodiscard]] bool isLocked(const std::optional<PciAddress>& device) const;
+
   HostFiles files_;
+  std::map<std::string, std::string> overridesOfLocked_;  // by function
   unsigned lastRdmaNumber_ = 100;
   std::vector<PendingWrite> pending_;
 };

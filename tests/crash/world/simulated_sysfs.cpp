@@ -1,6 +1,11 @@
 // The part of SimulatedKernel that is PCI: functions, VFs, drivers and the files of sysfs.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdlib>
+#include <system_error>
 
 #include "vfpass/base/text.hpp"
 #include "world/simulated_kernel.hpp"
@@ -69,6 +74,23 @@ void SimulatedKernel::addFunction(const std::string& address, const std::string&
   addPciFunction(address, port, classCode);
   files_.link(files_.directoryOf(address) + "/driver", "sys/bus/pci/drivers/" + driver);
   functions[*parsePciAddress(address)] = driver;
+}
+
+// Opening a FIFO waits for a writer, as reading the file waits for the lock
+// (drivers/pci/pci-sysfs.c).
+void SimulatedKernel::holdLock(const std::string& function) {
+  const std::string name = files_.directoryOf(function) + "/driver_override";
+  overridesOfLocked_[function] = files_.read(name);
+  files_.remove(name);
+  if (::mkfifo((files_.root() / name).c_str(), 0644) != 0) {
+    throw std::system_error(errno, std::generic_category(), "mkfifo");
+  }
+}
+
+void SimulatedKernel::releaseLock(const std::string& function) {
+  const std::string name = files_.directoryOf(function) + "/driver_override";
+  ::close(::open((files_.root() / name).c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));
+  files_.write(name, overridesOfLocked_.extract(function).mapped());
 }
 
 void SimulatedKernel::setVfCount(const std::string& pf, unsigned count) {

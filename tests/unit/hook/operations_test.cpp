@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "fake/temporary_folder.hpp"
+#include "vfpass/host/system_kernel.hpp"
 #include "vfpass/state/database.hpp"
 #include "vfpass/state/verification_records.hpp"
 
@@ -62,6 +63,34 @@ TEST(ReleaseOperation, RebuildsNoLeasesOfAnotherDomain) {
   const LostDatabase host;
   release(*parseUuid("0f5e9a3c-1111-4222-8333-944455566678"), host.xml, host.places);
   EXPECT_EQ(host.lastGeneration(), 0U);
+}
+
+// The device is left to the recovery of the attach, which has to know that its guest is gone.
+TEST(ReleaseOperation, ReturnsTheLeaseOfADeviceThatWasYetToBePluggedIn) {
+  const fake::TemporaryFolder folder;
+  const Places places{folder.path() / "state", folder.path() / "run",
+                      std::chrono::steady_clock::now() + std::chrono::minutes(1)};
+  Lease lease;
+  lease.part = LeasedFunction{};
+  lease.domain = *parseUuid("0f5e9a3c-1111-4222-8333-944455566677");
+  lease.entry = "gpu0";
+  lease.pf = lease.device = *parsePciAddress("fffe:ff:1f.0");
+  lease.generation = 1;
+  lease.state = LeaseState::running;
+  lease.bootId = host::SystemKernel().bootId();
+  const std::string bare = "<domain type='kvm'><name>train0</name><uuid>" + toString(lease.domain) +
+                           "</uuid><devices/></domain>";
+  state::Database database(places.stateDirectory, state::Database::Open::createIfMissing,
+                           std::chrono::seconds(2));
+  database.recordLease(lease);
+  database.beginOperation({PlanKind::attach,
+                           lease.domain,
+                           "train0",
+                           {{PlugDevice{lease}, {UnplugDevice{lease}}, "", false}},
+                           {}},
+                          lease.bootId);
+  release(lease.domain, bare, places);
+  EXPECT_EQ(database.leases().at(0).state, LeaseState::reserved);
 }
 
 TEST(ReleaseOperation, EndsTheVerificationThatIsPendingSinceTheStart) {

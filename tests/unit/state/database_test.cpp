@@ -342,6 +342,23 @@ TEST_F(DatabaseTest, FinishingDeletesStepsAndNeverReusesIds) {
   EXPECT_EQ(database.openOperations().size(), 2U);
 }
 
+TEST_F(DatabaseTest, ReplacesTheActionOfAStepAlone) {
+  Database database = open();
+  const Plan plan = samplePlan(1);
+  const auto id = database.beginOperation(plan, "boot-a");
+  database.markSteps(id, 0, 2, StepStatus::done);
+  const Action other = BindDriver{*parsePciAddress("0000:3b:00.1"), "vfio-pci", "vfio-pci"};
+  database.replaceAction(id, 1, other);
+  const std::vector<JournaledStep> steps = database.openOperations().at(0).steps;
+  ASSERT_EQ(steps.size(), plan.steps.size());
+  EXPECT_EQ(steps[0].step, plan.steps[0]);
+  EXPECT_EQ(steps[1].step.action, other);
+  EXPECT_EQ(steps[1].step.undo, plan.steps[1].undo);
+  EXPECT_EQ(steps[1].status, StepStatus::done);
+  EXPECT_THROW(database.replaceAction(id, plan.steps.size(), other), Error);
+  EXPECT_THROW(database.replaceAction(id + 1, 0, other), Error);
+}
+
 TEST_F(DatabaseTest, MarkingMissingStepsMarksNone) {
   Database database = open();
   const auto id = database.beginOperation(samplePlan(1), "boot-a");
