@@ -85,8 +85,9 @@ bool isStarting(const std::vector<Lease>& leases, const std::string& entry,
 }
 
 // An attach has left a rollback open, and the domain was started since: its guest runs by now on a
-// lease that was recorded as reserved. An attach to a running guest records its lease as running,
-// and a detach that keeps the configuration records a running one as reserved.
+// lease that was recorded as reserved. An attach to a running guest records its lease as running
+// until recordLaterRun(), and a detach that keeps the configuration records a running one as
+// reserved.
 bool hasStarted(const std::vector<Lease>& leases, const Lease& recorded, const Tools& tools) {
   return std::ranges::any_of(leases, [&](const Lease& lease) {
     return lease.entry == recorded.entry && lease.generation == recorded.generation &&

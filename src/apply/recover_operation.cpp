@@ -163,7 +163,7 @@ class Recovery {
   }
 
   // A detach that gets its devices back only from the running guest: the next start has them again.
-  // It begins with the host only once that guest has let go of them.
+  // It begins with the host only once that guest has released them.
   [[nodiscard]] bool keepsDefinition() const {
     const auto isEdit = [](const Action& action) {
       return std::holds_alternative<EditDomain>(action);
