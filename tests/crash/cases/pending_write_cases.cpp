@@ -1,4 +1,4 @@
-// A write to sysfs that does not return, and completes later.
+// A write that does not return: to sysfs, where it completes later, or to a file system that hangs.
 #include "cases/case.hpp"
 #include "scenarios/sample_host.hpp"
 #include "world/fingerprint.hpp"
@@ -50,11 +50,29 @@ void recoverWhilePending(Case& test) {
   }
 }
 
+// libvirt waits for the hook, at the daemon's start for each running domain. The call of the hook
+// with the shortest deadline, because it is one of real time.
+void frozenDisk(Case& test) {
+  setUpVms(test.world, 1);
+  test.expectSuccess(test.run({"attach", "vm0"}));
+  test.expectSuccess(test.start("vm0"));
+  const Fault freeze{FaultMode::freeze, ChangeClass::file, 0, 0, 1};
+  const Result reconnect = test.world.run(
+      {{"hook", "vm0", "reconnect", "begin", "-"}, test.world.domain("vm0").liveXml}, freeze);
+  test.expect(reconnect.fired && !reconnect.timedOut && reconnect.code == 0 &&
+                  reconnect.output.find("deadline exceeded") != std::string::npos,
+              "the hook ends at its deadline, and lets the guest run:\n" + reconnect.output);
+  test.expectSuccess(test.run({"recover"}));
+  test.expectSuccess(test.stop("vm0"));
+  test.expectConsistent();
+}
+
 }  // namespace
 
 std::vector<NamedCase> pendingWriteCases() {
   return {{"bind-after-creation", bindAfterCreation},
-          {"recover-while-pending", recoverWhilePending}};
+          {"recover-while-pending", recoverWhilePending},
+          {"frozen-disk", frozenDisk}};
 }
 
 }  // namespace vfpass::crash

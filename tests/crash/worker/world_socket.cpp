@@ -1,5 +1,6 @@
 #include "worker/world_socket.hpp"
 
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -47,6 +48,7 @@ Message ask(const Message& request) {
   return unpack(buffer.data(), static_cast<std::size_t>(length));
 }
 
+// A process in such a call takes no signal before it returns, apart from SIGKILL here.
 int announce(const Message& change) {
   if (worldSocket < 0) {
     return 0;
@@ -54,7 +56,12 @@ int announce(const Message& change) {
   const int before = errno;
   Message request{"file"};
   request.insert(request.end(), change.begin(), change.end());
+  sigset_t all;
+  sigset_t earlier;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_BLOCK, &all, &earlier);
   const Message reply = ask(request);
+  ::pthread_sigmask(SIG_SETMASK, &earlier, nullptr);
   errno = before;
   return std::atoi(reply.at(0).c_str());
 }

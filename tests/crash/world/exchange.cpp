@@ -60,7 +60,8 @@ bool Exchange::fires(ChangeClass changeClass, long first) {
            ((fault_.mode == FaultMode::errorFrom && fault_.only == ChangeClass::query) ||
             fault_.mode == FaultMode::lastEffect);
   }
-  const bool lasts = fault_.mode == FaultMode::errorFrom || fault_.mode == FaultMode::lastEffect;
+  const bool lasts = fault_.mode == FaultMode::errorFrom || fault_.mode == FaultMode::lastEffect ||
+                     fault_.mode == FaultMode::freeze;
   return fault_.at <= result_.points && (lasts || fault_.at >= first);
 }
 
@@ -125,6 +126,7 @@ std::optional<Message> Exchange::injectFault(const Message& request, ChangeClass
     case FaultMode::hang:
       completeLater(request, std::numeric_limits<int>::max());
       return failureOf(changeClass, ETIMEDOUT, "timed out");
+    case FaultMode::freeze:
     case FaultMode::kill:
     case FaultMode::none:
       break;

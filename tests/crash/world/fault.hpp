@@ -30,6 +30,7 @@ enum class FaultMode {
   errorFrom,   ///< this change and every later one fail: a full disk, a stopped daemon
   lastEffect,  ///< as `errorAfter`, then nothing of its class answers: libvirtd executes and dies
   hang,        ///< no reply within the deadline; the kernel completes the change later
+  freeze,      ///< this change and every later one of its class never return: a frozen file system
 };
 
 /// One fault during one command.

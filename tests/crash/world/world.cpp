@@ -112,10 +112,11 @@ Result World::run(Program program, const Fault& fault) {
         end - std::chrono::steady_clock::now()));
     if (event == Worker::Event::request) {
       const auto reply = exchange.serve(worker.request());
-      if (!reply) {
+      if (reply) {
+        worker.answer(*reply);
+      } else if (fault.mode != FaultMode::freeze) {
         break;
       }
-      worker.answer(*reply);
     }
   } while (event == Worker::Event::request);
   worker.kill();
