@@ -48,7 +48,7 @@ Message ask(const Message& request) {
   return unpack(buffer.data(), static_cast<std::size_t>(length));
 }
 
-// A process in such a call takes no signal before it returns, apart from SIGKILL here.
+// As in a call on a disk, a signal waits until it returns; SIGKILL does not.
 int announce(const Message& change) {
   if (worldSocket < 0) {
     return 0;

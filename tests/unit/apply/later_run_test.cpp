@@ -27,7 +27,7 @@ class LaterRunTest : public testing::Test {
                            databaseTimeout);
   }
   /// Sets all leases to this state.
-  void setLeases(LeaseState state) const {
+  void setLeases(LeaseState state) {
     state::Database leases = database();
     for (const Lease& lease : leases.leases()) {
       leases.setLeaseState(lease.domain, lease.entry, lease.generation, state,
