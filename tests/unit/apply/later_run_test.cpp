@@ -26,6 +26,14 @@ class LaterRunTest : public testing::Test {
     return state::Database(host.folder / "state", state::Database::Open::createIfMissing,
                            databaseTimeout);
   }
+  /// The devices are in the persistent configuration, but not in the running guest.
+  Plan planToPlugAgain() {
+    startBare({true, true});
+    host.attach();
+    host.scope = {false, true};
+    host.execute(host.detachPlan());
+    return host.attachPlan();
+  }
   /// Sets all leases to this state.
   void setLeases(LeaseState state) {
     state::Database leases = database();
@@ -91,13 +99,8 @@ TEST_F(LaterRunTest, KeepsItsDevicesAfterALostPlug) {
   expectLeftToGuest();
 }
 
-// The devices are in the persistent configuration in any case, and were to be plugged in as well.
 TEST_F(LaterRunTest, KeepsDevicesThatWereToBePluggedInAgain) {
-  startBare({true, true});
-  host.attach();
-  host.scope = {false, true};
-  host.execute(host.detachPlan());
-  const Plan plan = host.attachPlan();
+  const Plan plan = planToPlugAgain();
   host.kernel.effects = 0;
   host.kernel.killBeforeEffect = 0;  // the attributes, long before the plug
   EXPECT_THROW(host.execute(plan), fake::Killed);
@@ -107,10 +110,8 @@ TEST_F(LaterRunTest, KeepsDevicesThatWereToBePluggedInAgain) {
 }
 
 TEST_F(LaterRunTest, KeepsDevicesOfWhichOneWasPluggedIn) {
-  startBare({true, false});
-  host.attach();
-  host.scope = {false, true};
-  const Plan plan = host.attachPlan();
+  const Plan plan = planToPlugAgain();
+  host.hypervisor.liveEffects = 0;
   host.hypervisor.killAfterLive = 1;  // the first device
   EXPECT_THROW(host.execute(plan), fake::Killed);
   host.hypervisor.killAfterLive = -1;
