@@ -1,0 +1,194 @@
+#include "vfpass/host/fabric_manager.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "vfpass/base/json_reader.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/error.hpp"
+#include "vfpass/host/program_output.hpp"
+
+namespace vfpass::host {
+namespace {
+
+// Where administrators install it: NVIDIA publishes only its source. A script in /usr/local comes
+// first, so that it can stand in for a client that cannot reach the fabric manager.
+constexpr std::array fmpmPlaces{"usr/local/sbin/fmpm", "usr/local/bin/fmpm", "usr/sbin/fmpm",
+                                "usr/bin/fmpm"};
+
+// The fabric manager has at most 64 partitions of 16 GPUs (nv_fm_types.h); a list of them is 200
+// KiB.
+constexpr std::size_t mostPartitions = 256;
+constexpr std::size_t mostGpus = 64;
+constexpr unsigned largestNumber = 1023;
+constexpr std::size_t listLimit = std::size_t{1} << 20U;
+constexpr JsonLimits listLimits{listLimit, 8, 200'000};
+
+const char* const managerRemedy =
+    "check that the fabric manager runs with FABRIC_MODE=1 in its configuration and has started "
+    "without an error: `systemctl status nvidia-fabricmanager`; then `fmpm -l` lists its "
+    "partitions";
+
+const JsonSource listSource{"invalid list of partitions from fmpm", managerRemedy};
+
+/// Return values of the fabric manager's library that a request for partitions can have
+/// (nv_fm_types.h).
+constexpr std::array<std::pair<int, std::string_view>, 13> results{
+    {{-2, "FM_ST_GENERIC_ERROR"},
+     {-3, "FM_ST_NOT_SUPPORTED"},
+     {-4, "FM_ST_UNINITIALIZED"},
+     {-5, "FM_ST_TIMEOUT"},
+     {-6, "FM_ST_VERSION_MISMATCH"},
+     {-7, "FM_ST_IN_USE"},
+     {-8, "FM_ST_NOT_CONFIGURED"},
+     {-9, "FM_ST_CONNECTION_NOT_VALID"},
+     {-10, "FM_ST_NVLINK_ERROR"},
+     {-12, "FM_ST_RESOURCE_IN_USE"},
+     {-22, "FM_ST_NOT_READY"},
+     {-23, "FM_ST_RESOURCE_USED_IN_THIS_PARTITION"},
+     {-24, "FM_ST_RESOURCE_USED_IN_ANOTHER_PARTITION"}}};
+
+// The program's message, with the name of the library's return value: `Failed to get partition
+// list. fmReturn: -8 (FM_ST_NOT_CONFIGURED)`.
+std::string messageIn(std::string_view output) {
+  constexpr std::size_t longest = 300;
+  constexpr std::string_view mark = "fmReturn: -";
+  std::string text(trim(output.substr(0, longest)));
+  if (text.empty()) {
+    return "it printed nothing";
+  }
+  const auto at = text.rfind(mark);
+  const auto number =
+      at == std::string::npos ? std::nullopt : parseNumber(trim(text.substr(at + mark.size())));
+  const auto known = std::ranges::find_if(results, [&](const auto& result) {
+    return number && result.first == -static_cast<int>(std::min<std::uint64_t>(*number, 1000));
+  });
+  return printableLine(text) +
+         (known == results.end() ? "" : " (" + std::string(known->second) + ")");
+}
+
+// The list begins in a line of its own. The loader and the library may have written warnings before
+// it.
+std::string_view listIn(std::string_view output) {
+  if (output.starts_with("{")) {
+    return output;
+  }
+  const auto before = output.find("\n{");
+  return before == std::string_view::npos ? std::string_view() : output.substr(before + 1);
+}
+
+// 00000000:00:00.0, or nothing, stands for an address that the fabric manager does not know.
+std::optional<PciAddress> addressIn(const JsonReader& member) {
+  const std::string text = member.requireText();
+  if (text.empty()) {
+    return std::nullopt;
+  }
+  const PciAddress address = member.requireParsed(parsePciAddress);
+  return address == PciAddress{} ? std::nullopt : std::optional(address);
+}
+
+PartitionGpu gpuIn(const JsonReader& json) {
+  return {json["physicalId"].requireNumber<unsigned>(largestNumber), addressIn(json["pciBusId"])};
+}
+
+FabricPartition partitionIn(const JsonReader& json) {
+  FabricPartition partition;
+  partition.id = json["partitionId"].requireNumber<unsigned>(largestNumber);
+  partition.active = json["isActive"].requireNumber<unsigned>(1) == 1;
+  const auto count = json["numGpus"].requireNumber<std::size_t>(mostGpus);
+  std::set<unsigned> modules;
+  for (const JsonReader& element : json["gpuInfo"].requireList(mostGpus)) {
+    partition.gpus.push_back(gpuIn(element));
+    if (!modules.insert(partition.gpus.back().module).second) {
+      element.refuse("a GPU is listed twice");
+    }
+  }
+  if (partition.gpus.size() != count || count == 0) {
+    json["numGpus"].refuse("another number of GPUs than are listed");
+  }
+  return partition;
+}
+
+// Adds what one partition says of its GPUs to what the earlier ones have said.
+class SeenGpus {
+ public:
+  void add(const FabricPartition& partition, const JsonReader& json) {
+    for (const PartitionGpu& gpu : partition.gpus) {
+      if (partition.active && !active_.emplace(gpu.module, partition.id).second) {
+        json.refuse("partition " + std::to_string(partition.id) + " and partition " +
+                    std::to_string(active_.at(gpu.module)) +
+                    " are both active and share the GPU with module ID " +
+                    std::to_string(gpu.module));
+      }
+      if (gpu.address &&
+          (addresses_.emplace(gpu.module, *gpu.address).first->second != *gpu.address ||
+           modules_.emplace(*gpu.address, gpu.module).first->second != gpu.module)) {
+        json.refuse("the list has two addresses for one GPU, or two GPUs at " +
+                    toString(*gpu.address));
+      }
+    }
+  }
+
+ private:
+  std::map<unsigned, unsigned> active_;  // partitions by module
+  std::map<unsigned, PciAddress> addresses_;
+  std::map<PciAddress, unsigned> modules_;
+};
+
+std::vector<FabricPartition> partitionsIn(const JsonReader& json) {
+  std::vector<FabricPartition> partitions;
+  std::set<unsigned> numbers;
+  SeenGpus seen;
+  for (const JsonReader& element : json["partitionInfo"].requireList(mostPartitions)) {
+    partitions.push_back(partitionIn(element));
+    seen.add(partitions.back(), element);
+    if (!numbers.insert(partitions.back().id).second) {
+      element.refuse("two partitions have the number " + std::to_string(partitions.back().id));
+    }
+  }
+  return partitions;
+}
+
+}  // namespace
+
+std::string findFmpm(const Root& root) {
+  const auto found =
+      std::ranges::find_if(fmpmPlaces, [&](const char* place) { return root.exists(place); });
+  return found == fmpmPlaces.end() ? "" : "/" + std::string(*found);
+}
+
+std::vector<FabricPartition> parsePartitions(std::string_view output) {
+  const std::string_view list = listIn(output);
+  if (list.empty()) {
+    throw Error("fmpm lists no partitions: " + messageIn(output), managerRemedy);
+  }
+  const auto document = parseJson(list, listLimits, listSource);
+  return partitionsIn(JsonReader(document, listSource));
+}
+
+std::vector<FabricPartition> readPartitions(const std::string& fmpm,
+                                            std::chrono::milliseconds deadline) {
+  const auto output = programOutput({fmpm, "-l"}, deadline, listLimit);
+  if (!output) {
+    throw Error("`" + printable(fmpm) + " -l` did not answer within " +
+                    std::to_string(deadline.count()) + " ms, or cannot be run",
+                managerRemedy);
+  }
+  return parsePartitions(*output);
+}
+
+std::string fabricManagerVersion(std::string_view output) {
+  constexpr std::string_view mark = "Fabric Manager version is";
+  const auto at = output.find(mark);
+  if (at == std::string_view::npos) {
+    return {};
+  }
+  std::string_view rest = trim(output.substr(at + mark.size()));
+  rest = trim(rest.starts_with(":") ? rest.substr(1) : rest);
+  return std::string(rest.substr(0, rest.find_first_not_of("0123456789.")));
+}
+
+}  // namespace vfpass::host

@@ -1,0 +1,164 @@
+#include "vfpass/host/fabric_manager.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "hosts/sysfs_tree.hpp"
+#include "vfpass/error.hpp"
+
+namespace vfpass::host {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+std::string listedGpu(unsigned module, const std::string& address) {
+  return "{\"maxNumNvLinks\" : 18, \"numNvLinksAvailable\" : 18, \"nvlinkLineRateMBps\" : 26562, "
+         "\"pciBusId\" : \"" +
+         address + "\", \"physicalId\" : " + std::to_string(module) + ", \"uuid\" : \"\"}";
+}
+
+std::string listedPartition(unsigned id, bool active, const std::vector<std::string>& gpus) {
+  std::string list;
+  for (const std::string& gpu : gpus) {
+    list += (list.empty() ? "" : ",\n") + gpu;
+  }
+  return "{\"gpuInfo\" : [" + list + "], \"isActive\" : " + (active ? "1" : "0") +
+         ", \"numGpus\" : " + std::to_string(gpus.size()) +
+         ", \"partitionId\" : " + std::to_string(id) + "}";
+}
+
+std::string partitionList(const std::vector<std::string>& partitions) {
+  std::string list;
+  for (const std::string& partition : partitions) {
+    list += (list.empty() ? "" : ",\n") + partition;
+  }
+  return "{\n   \"maxNumPartitions\" : 15,\n   \"numPartitions\" : " +
+         std::to_string(partitions.size()) + ",\n   \"partitionInfo\" : [\n" + list +
+         "\n   ],\n   \"version\" : 16909068\n}\n";
+}
+
+const std::string unseen = "00000000:00:00.0";
+
+std::string refusalOf(const std::string& output) {
+  try {
+    parsePartitions(output);
+    return "accepted";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.remedy(), HasSubstr("FABRIC_MODE=1"));
+    return error.what();
+  }
+}
+
+TEST(FabricPartitions, AreReadFromTheList) {
+  const std::string list = partitionList(
+      {listedPartition(0, false, {listedGpu(1, "00000000:1B:00.0"), listedGpu(2, unseen)}),
+       listedPartition(7, true, {listedGpu(2, "")})});
+  const std::vector<FabricPartition> expected{
+      {0, false, {{1, parsePciAddress("0000:1b:00.0")}, {2, std::nullopt}}},
+      {7, true, {{2, std::nullopt}}}};
+  EXPECT_EQ(parsePartitions(list), expected);
+  EXPECT_EQ(parsePartitions("fmpm: libnvfm.so.1: no version information available\n" + list),
+            expected);
+  EXPECT_THAT(parsePartitions(partitionList({})), SizeIs(0));
+}
+
+// fmpm prints its errors instead of a list, and exits with the library's return value.
+TEST(FabricPartitions, TheProgramsOwnMessageIsTheReason) {
+  EXPECT_THAT(refusalOf("Failed to connect to Fabric Manager instance.\n"),
+              HasSubstr("fmpm lists no partitions: Failed to connect to Fabric Manager instance."));
+  EXPECT_THAT(refusalOf("Failed to get partition list. fmReturn: -8\n"),
+              HasSubstr("fmReturn: -8 (FM_ST_NOT_CONFIGURED)"));
+  EXPECT_THAT(refusalOf("Failed to get partition list. fmReturn: -99999999999999999999\n"),
+              HasSubstr("fmReturn: -99999"));
+  EXPECT_THAT(refusalOf(""), HasSubstr("it printed nothing"));
+  EXPECT_EQ(refusalOf("\x1b[2J").find('\x1b'), std::string::npos);
+}
+
+TEST(FabricPartitions, IncompleteListsAreRefused) {
+  EXPECT_THAT(refusalOf("{"), HasSubstr("invalid list of partitions"));
+  EXPECT_THAT(refusalOf("{}"), HasSubstr("'partitionInfo'"));
+  EXPECT_THAT(refusalOf("{\"partitionInfo\": 3}"), HasSubstr("'partitionInfo'"));
+  EXPECT_THAT(refusalOf(partitionList({"{}"})), HasSubstr("partitionInfo[0].partitionId"));
+  EXPECT_THAT(refusalOf(partitionList({listedPartition(0, false, {listedGpu(1, "bus 27")})})),
+              HasSubstr("bus 27"));
+  EXPECT_THAT(refusalOf(partitionList({listedPartition(0, false, {listedGpu(70000, unseen)})})),
+              HasSubstr("physicalId"));
+  EXPECT_THAT(refusalOf(partitionList({listedPartition(0, false, {})})), HasSubstr("numGpus"));
+  std::string fewer = partitionList({listedPartition(0, false, {listedGpu(1, unseen)})});
+  fewer.replace(fewer.find("\"numGpus\" : 1"), 13, "\"numGpus\" : 2");
+  EXPECT_THAT(refusalOf(fewer), HasSubstr("another number of GPUs than are listed"));
+  EXPECT_THAT(refusalOf("{" + std::string(100'000, '[')), HasSubstr("invalid list of partitions"));
+}
+
+TEST(FabricPartitions, ContradictoryListsAreRefused) {
+  const std::string one = listedGpu(1, unseen);
+  const std::string two = listedGpu(2, unseen);
+  EXPECT_THAT(
+      refusalOf(
+          partitionList({listedPartition(0, true, {one, two}), listedPartition(8, true, {two})})),
+      HasSubstr("partition 8 and partition 0 are both active and share the GPU with module ID 2"));
+  EXPECT_THAT(
+      refusalOf(partitionList({listedPartition(0, true, {one}), listedPartition(0, false, {two})})),
+      HasSubstr("two partitions have the number 0"));
+  EXPECT_THAT(refusalOf(partitionList({listedPartition(0, false, {one, one})})),
+              HasSubstr("a GPU is listed twice"));
+  const std::string address = "00000000:1B:00.0";
+  EXPECT_THAT(refusalOf(partitionList({listedPartition(0, false, {listedGpu(1, address)}),
+                                       listedPartition(1, false, {listedGpu(2, address)})})),
+              HasSubstr("two GPUs at 0000:1b:00.0"));
+  EXPECT_THAT(
+      refusalOf(partitionList({listedPartition(0, false, {listedGpu(1, address)}),
+                               listedPartition(1, false, {listedGpu(1, "00000000:43:00.0")})})),
+      HasSubstr("two addresses for one GPU"));
+}
+
+/// A program that stands in for fmpm.
+class StandInFmpm {
+ public:
+  explicit StandInFmpm(const std::string& script) {
+    tree_.file("fmpm", "#!/bin/sh\n" + script + "\n");
+    std::filesystem::permissions(path(), std::filesystem::perms::owner_all);
+  }
+  [[nodiscard]] std::string path() const { return tree_.path() / "fmpm"; }
+
+ private:
+  hosts::SysfsTree tree_;
+};
+
+TEST(FabricManager, IsAskedThroughFmpm) {
+  const StandInFmpm fmpm("[ \"$*\" = -l ] && cat <<END\n" +
+                         partitionList({listedPartition(3, false, {listedGpu(1, unseen)})}) +
+                         "END");
+  EXPECT_THAT(readPartitions(fmpm.path(), 20s),
+              ElementsAre(FabricPartition{3, false, {{1, std::nullopt}}}));
+}
+
+TEST(FabricManager, ThatHangsOrWritesWithoutEndIsNotWaitedFor) {
+  EXPECT_THROW(readPartitions(StandInFmpm("exec sleep 1000").path(), 50ms), Error);
+  EXPECT_THROW(readPartitions(StandInFmpm("exec yes").path(), 20s), Error);
+  EXPECT_THROW(readPartitions("/nonexistent/fmpm", 20s), Error);
+}
+
+TEST(FabricManager, ClientIsFoundAtItsUsualPlaces) {
+  const hosts::SysfsTree tree;
+  EXPECT_EQ(findFmpm(Root(tree.path())), "");
+  tree.file("usr/bin/fmpm", "");
+  EXPECT_EQ(findFmpm(Root(tree.path())), "/usr/bin/fmpm");
+  tree.file("usr/local/sbin/fmpm", "");
+  EXPECT_EQ(findFmpm(Root(tree.path())), "/usr/local/sbin/fmpm");
+}
+
+TEST(FabricManager, VersionIsReadFromItsOutput) {
+  EXPECT_EQ(fabricManagerVersion("\n\tFabric Manager version is : 580.95.05\n\n"), "580.95.05");
+  EXPECT_EQ(fabricManagerVersion("Fabric Manager version is 580.95.05-1\n"), "580.95.05");
+  EXPECT_EQ(fabricManagerVersion("Fabric Manager version is : \x1b[31m"), "");
+  EXPECT_EQ(fabricManagerVersion("nv-fabricmanager: not found"), "");
+}
+
+}  // namespace
+}  // namespace vfpass::host
