@@ -74,6 +74,9 @@ struct MappedFunction {
   std::optional<std::string> driver = {};         ///< VFIO driver; empty: the best match
   std::optional<unsigned> clique = std::nullopt;  ///< x-nv-gpudirect-clique, 0 to 15
   bool adopt = false;                             ///< take over the domain's own element for it
+  /// The GPU's module ID on its board with NVSwitches, for the fabric manager, which may not know
+  /// its address.
+  std::optional<unsigned> nvlinkModule = std::nullopt;
 };
 
 /// Risks that a mapping can accept by name.

@@ -177,7 +177,8 @@ void readFunctions(Node& root, const MappingContext& context, Mapping& mapping,
       if (name && address) {
         mapping.functions.push_back(
             {*name, *address, problems.place(entry.position), textOf(find(entry, "driver")),
-             unsignedOf(find(entry, "clique")), readAdoptedFunction(entry, context, problems)});
+             unsignedOf(find(entry, "clique")), readAdoptedFunction(entry, context, problems),
+             unsignedOf(find(entry, "nvlink-module"))});
       }
     }
   }

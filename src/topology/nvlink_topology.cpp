@@ -356,8 +356,20 @@ class NvlinkJudge {
                 "NVIDIA's driver on the host and start nvidia-fabricmanager with FABRIC_MODE=1, or "
                 "use `nvlink: disabled`");
     }
+    addPartitionedGpus();
     result_.summary = "NVLink: a partition of " + ofBoard() +
                       "; the fabric manager must activate it before each start (fmpm -l, fmpm -a)";
+  }
+
+  void addPartitionedGpus() {
+    for (const MappedFunction& entry : mapping_.functions) {
+      const bool onBoard = std::ranges::any_of(board_.gpus, [&](std::size_t number) {
+        return topology_.functions[number].address == entry.pci;
+      });
+      if (onBoard) {
+        result_.partition.push_back({entry.pci, entry.nvlinkModule});
+      }
+    }
   }
 
   void judgeDisabled() {

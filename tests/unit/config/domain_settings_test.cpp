@@ -54,6 +54,19 @@ TEST(LinkSpeeds, AreQemusUnlessMappingSaysHost) {
               ElementsAre(HasSubstr("`host`")));
 }
 
+TEST(NvlinkModule, AcceptsNumbersFrom0To255) {
+  const auto read = readMappingText(mappingWith(", nvlink-module: 255", ""));
+  EXPECT_THAT(read.problems, IsEmpty());
+  ASSERT_THAT(read.mapping.functions, SizeIs(1));
+  EXPECT_EQ(read.mapping.functions[0].nvlinkModule, 255U);
+  EXPECT_EQ(readMappingText(mappingWith("", "")).mapping.functions[0].nvlinkModule, std::nullopt);
+  for (const char* bad : {", nvlink-module: 256", ", nvlink-module: -1", ", nvlink-module: all"}) {
+    EXPECT_THAT(readMappingText(mappingWith(bad, "")).problems,
+                ElementsAre(HasSubstr("nvlink-module")))
+        << bad;
+  }
+}
+
 TEST(Clique, AcceptsNumbersFrom0To15) {
   const auto read = readMappingText(mappingWith(", clique: 15", ""));
   EXPECT_THAT(read.problems, IsEmpty());

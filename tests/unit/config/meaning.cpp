@@ -80,6 +80,7 @@ void putFunction(Lines& lines, const MappedFunction& function) {
   lines.put("pci", toString(function.pci));
   lines.put("driver", function.driver);
   lines.put("clique", function.clique);
+  lines.put("nvlink-module", function.nvlinkModule);
   lines.put("adopt", function.adopt);
   lines.end();
 }

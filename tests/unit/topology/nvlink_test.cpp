@@ -309,5 +309,18 @@ TEST_F(NvlinkTest, ProposedEntriesHaveUnusedNames) {
   EXPECT_THAT(fault().remedy, HasSubstr("{name: nvswitch1, pci: \"0000:07:00.0\"}"));
 }
 
+TEST_F(NvlinkTest, NamesTheGpusOfAPartition) {
+  give({board[0], board[1], slot});
+  mapping.functions[1].nvlinkModule = 7;
+  mapping.nvlink = NvlinkMode::disabled;
+  EXPECT_THAT(judge().partition, IsEmpty());
+  mapping.nvlink = NvlinkMode::partition;
+  const auto gpus = judge().partition;
+  ASSERT_THAT(gpus, SizeIs(2));
+  EXPECT_EQ(gpus[0].address, function(board[0]).address);
+  EXPECT_EQ(gpus[0].module, std::nullopt);
+  EXPECT_EQ(gpus[1].module, 7U);
+}
+
 }  // namespace
 }  // namespace vfpass::topology

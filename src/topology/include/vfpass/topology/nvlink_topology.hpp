@@ -6,6 +6,7 @@
 
 #include "vfpass/mapping.hpp"
 #include "vfpass/topology.hpp"
+#include "vfpass/topology/fabric_partitions.hpp"
 
 namespace vfpass::topology {
 
@@ -55,6 +56,8 @@ struct NvlinkJudgement {
   /// mapping is on a board with NVSwitches.
   std::string summary;
   std::vector<NvlinkFault> faults;
+  /// Of a mapping with `nvlink: partition`: the GPUs of the board, for judgePartition().
+  std::vector<PartitionedGpu> partition = {};
 };
 
 /// A GPU of a board with NVSwitches initializes only together with all GPUs and NVSwitches of the

@@ -1,0 +1,172 @@
+#include "vfpass/topology/fabric_partitions.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "vfpass/base/text.hpp"
+
+namespace vfpass::topology {
+namespace {
+
+using Outcome = PartitionJudgement::Outcome;
+
+std::set<unsigned> modulesIn(const FabricPartition& partition) {
+  std::set<unsigned> modules;
+  for (const PartitionGpu& gpu : partition.gpus) {
+    modules.insert(gpu.module);
+  }
+  return modules;
+}
+
+// `0000:1b:00.0, module 2`
+std::string gpusOf(const FabricPartition& partition) {
+  std::vector<std::string> names;
+  for (const PartitionGpu& gpu : partition.gpus) {
+    names.push_back(gpu.address ? toString(*gpu.address) : "module " + std::to_string(gpu.module));
+  }
+  return join(names, ", ");
+}
+
+std::string nameOfPartition(const FabricPartition& partition) {
+  return "partition " + std::to_string(partition.id) + " (" + gpusOf(partition) + ")";
+}
+
+class PartitionJudge {
+ public:
+  PartitionJudge(const std::vector<FabricPartition>& partitions,
+                 const std::vector<PartitionedGpu>& gpus)
+      : partitions_(partitions), gpus_(gpus) {
+    for (const FabricPartition& partition : partitions) {
+      for (const PartitionGpu& gpu : partition.gpus) {
+        if (gpu.address) {
+          addresses_[gpu.module] = *gpu.address;
+          listed_[*gpu.address] = gpu.module;
+        }
+      }
+    }
+  }
+
+  PartitionJudgement judge() {
+    std::set<unsigned> modules;
+    std::vector<std::string> unknown;
+    for (const PartitionedGpu& gpu : gpus_) {
+      if (const std::string wrong = contradiction(gpu); !wrong.empty()) {
+        return {
+            Outcome::none, {}, wrong, "correct `nvlink-module` in the mapping: " + moduleRemedy()};
+      }
+      const auto module = moduleOf(gpu);
+      if (!module) {
+        unknown.push_back(toString(gpu.address));
+      } else if (!modules.insert(*module).second) {
+        return {Outcome::none,
+                {},
+                "two GPUs of the mapping have the module ID " + std::to_string(*module),
+                "correct `nvlink-module` in the mapping: " + moduleRemedy()};
+      }
+    }
+    return unknown.empty() ? judgeModules(modules) : judgeUnknown(unknown);
+  }
+
+ private:
+  static std::string moduleRemedy() {
+    return "`nvidia-smi -q` shows a GPU's Module ID while NVIDIA's driver has it";
+  }
+
+  [[nodiscard]] std::optional<unsigned> moduleOf(const PartitionedGpu& gpu) const {
+    const auto found = listed_.find(gpu.address);
+    return gpu.module               ? gpu.module
+           : found != listed_.end() ? std::optional(found->second)
+                                    : std::nullopt;
+  }
+
+  // What the fabric manager says of the GPU against what the mapping does.
+  [[nodiscard]] std::string contradiction(const PartitionedGpu& gpu) const {
+    const auto listed = listed_.find(gpu.address);
+    const auto other = gpu.module ? addresses_.find(*gpu.module) : addresses_.end();
+    if (gpu.module && listed != listed_.end() && listed->second != *gpu.module) {
+      return toString(gpu.address) + " has the module ID " + std::to_string(listed->second) +
+             " according to the fabric manager, and " + std::to_string(*gpu.module) +
+             " in the mapping";
+    }
+    if (other != addresses_.end() && other->second != gpu.address) {
+      return "the module ID " + std::to_string(*gpu.module) + " that " + toString(gpu.address) +
+             " has in the mapping is that of " + toString(other->second);
+    }
+    return {};
+  }
+
+  static PartitionJudgement judgeUnknown(const std::vector<std::string>& unknown) {
+    return {Outcome::unknown,
+            {},
+            "the fabric manager does not say which of its modules " + join(unknown, ", ") +
+                (unknown.size() == 1 ? " is" : " are") + ", so its partition cannot be told",
+            "add `nvlink-module: NUMBER` to each of these GPUs in the mapping: " + moduleRemedy()};
+  }
+
+  [[nodiscard]] PartitionJudgement judgeModules(const std::set<unsigned>& modules) const {
+    const auto found = std::ranges::find_if(
+        partitions_, [&](const FabricPartition& each) { return modulesIn(each) == modules; });
+    if (found == partitions_.end()) {
+      return judgeNone(modules);
+    }
+    PartitionJudgement result{Outcome::fits, *found,
+                              "partition " + std::to_string(found->id) +
+                                  " of the fabric manager holds exactly these GPUs and is " +
+                                  (found->active ? "active" : "not active"),
+                              ""};
+    if (const FabricPartition* other = activeOverlap(*found)) {
+      result.outcome = Outcome::blocked;
+      result.summary += ": " + nameOfPartition(*other) + " is active and has some of them";
+      result.remedy = "once no VM uses those GPUs: fmpm -d " + std::to_string(other->id);
+    }
+    return result;
+  }
+
+  // One that is active shares no GPU with another active one: such a list is refused.
+  [[nodiscard]] const FabricPartition* activeOverlap(const FabricPartition& wanted) const {
+    const auto modules = modulesIn(wanted);
+    const auto other = std::ranges::find_if(partitions_, [&](const FabricPartition& each) {
+      return each.active && each.id != wanted.id &&
+             std::ranges::any_of(
+                 each.gpus, [&](const PartitionGpu& gpu) { return modules.contains(gpu.module); });
+    });
+    return wanted.active || other == partitions_.end() ? nullptr : &*other;
+  }
+
+  [[nodiscard]] PartitionJudgement judgeNone(const std::set<unsigned>& modules) const {
+    std::vector<std::string> same;
+    for (const FabricPartition& each : partitions_) {
+      if (each.gpus.size() == modules.size()) {
+        same.push_back(nameOfPartition(each));
+      }
+    }
+    const std::string size = counted(modules.size(), "GPU");
+    std::vector<std::string> ids;
+    for (const unsigned module : modules) {
+      ids.push_back(std::to_string(module));
+    }
+    return {Outcome::none,
+            {},
+            "no partition of the fabric manager holds exactly these GPUs (module IDs " +
+                join(ids, ", ") + ")",
+            same.empty() ? "the fabric manager has no partition of " + size +
+                               ": use another number of GPUs, or `nvlink: disabled`"
+                         : "use the GPUs of a partition of " + size + ": " + joinFirst(same, 16) +
+                               "; or `nvlink: disabled`"};
+  }
+
+  const std::vector<FabricPartition>& partitions_;
+  const std::vector<PartitionedGpu>& gpus_;
+  std::map<unsigned, PciAddress> addresses_;
+  std::map<PciAddress, unsigned> listed_;
+};
+
+}  // namespace
+
+PartitionJudgement judgePartition(const std::vector<FabricPartition>& partitions,
+                                  const std::vector<PartitionedGpu>& gpus) {
+  return PartitionJudge(partitions, gpus).judge();
+}
+
+}  // namespace vfpass::topology
