@@ -85,6 +85,10 @@ std::string withoutQuarantine(const View& view);  ///< why checkQuarantine does 
 void quoteKernelLog(const View& view, std::vector<Diagnosis>& diagnoses);
 /// Checks that each GPU can be unbound from its driver: no process has its device files open.
 void checkGpuDrivers(const View& view, Results& results);
+/// Checks that the fabric manager has a partition with exactly the GPUs of a VM's mapping, as far
+/// as it can be asked.
+void checkPartition(const View& view, const std::string& vm,
+                    const topology::NvlinkJudgement& judgement, Results& results);
 /// Checks that NICs below a switch with a GPU have the ATS capability, and the others not.
 void checkAts(const View& view, Results& results);
 /// Checks that ATS is enabled in the VFs of those NICs.

@@ -141,6 +141,13 @@ Requirements requireEverything(const Topology& topology) {
     requirements.vfs.push_back(
         {"", "", topology.functions[pf].address, true, true, true, anyMtu, {}, true});
   }
+  topology::NvlinkJudgement nvlink;
+  for (const std::size_t gpu : topology::nvlinkBoard(topology).gpus) {
+    nvlink.partition.push_back({topology.functions[gpu].address});
+  }
+  if (!nvlink.partition.empty()) {
+    requirements.nvlink.push_back({"", std::move(nvlink)});
+  }
   for (const char* unit :
        {"vfpass-host.service", "vfpass-soft-roce.service", "vfpass-verify.path"}) {
     requirements.units.push_back({unit, ""});

@@ -232,8 +232,13 @@ void checkNvlink(const View& view, Results& results) {
     for (const auto& fault : judgement.faults) {
       results.failed(vm, expected, fault.message, fault.remedy);
     }
-    if (judgement.faults.empty()) {
+    if (!judgement.faults.empty()) {
+      continue;
+    }
+    if (judgement.partition.empty()) {
       results.passed(vm, expected, judgement.summary);
+    } else {
+      checkPartition(view, vm, judgement, results);
     }
   }
 }

@@ -201,6 +201,68 @@ TEST_F(Gpu, JudgesNvlinkOfMappings) {
   EXPECT_EQ(outcome("gpu-nvlink"), Outcome::passed);
 }
 
+// The answers as a snapshot has them.
+class GpuPartition : public Gpu {
+ protected:
+  GpuPartition() {
+    const auto nvswitch = builder.function(FunctionRole::nvswitch, "0000:05:00.0", 0);
+    function(nvswitch).path = "0000:05:00.0";
+    function(nvswitch).driver = "nvidia-nvswitch";
+    Mapping mapping;
+    mapping.vm = "train0";
+    mapping.nvlink = NvlinkMode::partition;
+    mapping.functions = {{"gpu0", function(gpu).address, {"train0.yaml", 4, 5}}};
+    mapping.functions[0].nvlinkModule = 2;
+    requirements = requirementsOf(builder.topology, {mapping}, {}, false);
+  }
+  static std::string partition(unsigned id, bool active, const std::string& gpus, unsigned count) {
+    return "{\"partitionId\": " + std::to_string(id) + ", \"isActive\": " + (active ? "1" : "0") +
+           ", \"numGpus\": " + std::to_string(count) + ", \"gpuInfo\": [" + gpus + "]}";
+  }
+  static std::string listed(unsigned module) {
+    return "{\"physicalId\": " + std::to_string(module) +
+           ", \"pciBusId\": \"00000000:00:00.0\", \"uuid\": \"\"}";
+  }
+  void list(const std::string& partitions) const {
+    file("vfpass/fabric-partitions", "{\"partitionInfo\": [" + partitions + "]}");
+  }
+  [[nodiscard]] Finding nvlink() const { return finding("gpu-nvlink"); }
+};
+
+TEST_F(GpuPartition, IsComparedWithTheFabricManagersList) {
+  EXPECT_EQ(nvlink().outcome, Outcome::passed);
+  EXPECT_THAT(nvlink().seen, testing::HasSubstr("fmpm is not installed here"));
+  list(partition(8, true, listed(2), 1));
+  EXPECT_EQ(nvlink().outcome, Outcome::passed);
+  EXPECT_THAT(nvlink().seen, testing::HasSubstr("partition 8 of the fabric manager holds exactly"));
+  list(partition(8, false, listed(2), 1) + "," +
+       partition(3, true, listed(1) + "," + listed(2), 2));
+  EXPECT_EQ(nvlink().outcome, Outcome::warning);
+  EXPECT_THAT(nvlink().remedy, testing::HasSubstr("fmpm -d 3"));
+  list(partition(7, false, listed(1), 1));
+  EXPECT_EQ(nvlink().outcome, Outcome::failed);
+  EXPECT_THAT(nvlink().remedy, testing::HasSubstr("partition 7 (module 1)"));
+}
+
+TEST_F(GpuPartition, BadAnswersOfTheFabricManagerAreAWarning) {
+  list(partition(8, true, listed(2), 1) + "," + partition(3, true, listed(1) + "," + listed(2), 2));
+  EXPECT_EQ(nvlink().outcome, Outcome::warning);
+  EXPECT_THAT(nvlink().seen, testing::HasSubstr("both active and share the GPU"));
+  file("vfpass/fabric-partitions", "Failed to connect to Fabric Manager instance.");
+  EXPECT_THAT(nvlink().seen, testing::HasSubstr("Failed to connect to Fabric Manager instance."));
+  EXPECT_THAT(nvlink().remedy, testing::HasSubstr("systemctl status nvidia-fabricmanager"));
+}
+
+TEST_F(GpuPartition, VersionsOfFabricManagerAndDriverAreCompared) {
+  list(partition(8, true, listed(2), 1));
+  file("vfpass/fabric-manager-version", "580.95.05");
+  ASSERT_EQ(findings("gpu-nvlink").size(), 2U);
+  EXPECT_THAT(findings("gpu-nvlink")[1].seen, testing::HasSubstr("the guest's driver has to be"));
+  file("sys/module/nvidia/version", "580.82.07\n");
+  EXPECT_EQ(findings("gpu-nvlink")[1].outcome, Outcome::warning);
+  EXPECT_THAT(findings("gpu-nvlink")[1].remedy, testing::HasSubstr("in version 580.82.07"));
+}
+
 TEST_F(Gpu, NamesProcessesThatHoldGpu) {
   function(gpu).driver = "nvidia";
   EXPECT_EQ(outcome("gpu-driver"), Outcome::notObservable);  // a captured tree has no processes
