@@ -105,7 +105,8 @@ ExitCode attach(Session& session, const AttachOptions& options) {
                             printable(subject.domain.name));
   // What else the user has to know.
   for (const auto& note : decision.plan.notes) {
-    if (note == input.backendNote) {  // the mapping asks for it
+    if (note == input.backendNote ||
+        note == plan::partitionNote(input)) {  // the mapping asks for it
       session.note(note);
     } else {
       session.warn(note);

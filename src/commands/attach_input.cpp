@@ -4,6 +4,7 @@
 #include <iterator>
 #include <variant>
 
+#include "host_facts.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/domain/read_domain_facts.hpp"
@@ -293,6 +294,11 @@ plan::AttachInput attachInput(Session& session, const Subject& subject, const Do
   input.bootId = session.options().sysroot == "/" ? session.kernel().bootId() : "";
   input.topology = host.topology;
   input.versions = host.versions;
+  if (input.mapping.nvlink == NvlinkMode::partition) {
+    auto answer = askForPartitions(session.root());
+    input.partitions = std::move(answer.partitions);
+    input.partitionProblem = std::move(answer.problem);
+  }
   addDomainState(session, subject, input);
   addSettings(session, subject, input);
   return input;

@@ -9,8 +9,10 @@
 
 #include "attach_input.hpp"
 #include "subject.hpp"
+#include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
+#include "vfpass/host/fabric_manager.hpp"
 #include "vfpass/inventory/model_names.hpp"
 #include "vfpass/inventory/read_inventory.hpp"
 
@@ -24,6 +26,24 @@ report::TopologyReport topologyReport(Session& session, bool withModels) {
   }
   report.leases = leasesOfTree(session);
   return report;
+}
+
+PartitionAnswer askForPartitions(const host::Root& root) {
+  try {
+    if (!root.isLive()) {
+      const auto recorded = root.readText("vfpass/fabric-partitions");
+      return {recorded ? std::optional(host::parsePartitions(*recorded)) : std::nullopt, ""};
+    }
+    const std::string fmpm = host::findFmpm(root);
+    if (fmpm.empty()) {
+      return {std::nullopt,
+              "fmpm is not installed on this host, so it is not known whether the fabric manager "
+              "has a partition with exactly these GPUs"};
+    }
+    return {host::readPartitions(fmpm, deadlines::fabricAnswer), ""};
+  } catch (const Error& error) {
+    return {std::nullopt, withRemedy(error)};
+  }
 }
 
 namespace {

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "command_session.hpp"
 #include "vfpass/doctor/doctor.hpp"
+#include "vfpass/fabric_partition.hpp"
 #include "vfpass/mapping.hpp"
 #include "vfpass/report/topology_report.hpp"
 #include "vfpass/topology.hpp"
@@ -27,6 +29,15 @@ std::string today();
 
 /// The leases of the same tree.
 std::vector<Lease> leasesOfTree(Session& session);
+
+/// What the fabric manager of a board with NVSwitches says of its partitions.
+struct PartitionAnswer {
+  std::optional<std::vector<FabricPartition>> partitions;
+  std::string problem;  ///< why they are not known; empty also if a captured tree lacks them
+};
+
+/// Runs `fmpm -l`; in a captured tree reads its recorded output.
+PartitionAnswer askForPartitions(const host::Root& root);
 
 /// Prints warnings about invalid values in the tree, and only the number of those after the first
 /// few.

@@ -12,15 +12,31 @@
 namespace vfpass::plan {
 namespace {
 
+// The fabric manager knows which sets of GPUs the board can connect.
+void checkPartition(const AttachInput& input, const std::vector<topology::PartitionedGpu>& gpus,
+                    std::vector<Objection>& objections) {
+  const auto judgement = topology::judgePartition(*input.partitions, gpus);
+  if (judgement.outcome == topology::PartitionJudgement::Outcome::none) {
+    const auto entry =
+        std::ranges::find(input.mapping.functions, gpus.front().address, &MappedFunction::pci);
+    objections.push_back({toString(entry->place) + ": " + entry->name + ": " + judgement.summary,
+                          judgement.remedy, ExitCode::badInput});
+  }
+}
+
 // Adds a problem for GPUs that could not initialize in the guest because the mapping ignores their
 // board's NVSwitches (topology::judgeNvlink). It is bad input: the mapping must state how NVLink
 // is set up. Returns the functions that its remedy adds to the mapping.
 std::set<PciAddress> checkNvlink(const AttachInput& input, std::vector<Objection>& objections) {
   std::set<PciAddress> added;
-  for (const auto& fault : topology::judgeNvlink(input.topology, input.mapping).faults) {
+  const auto nvlink = topology::judgeNvlink(input.topology, input.mapping);
+  for (const auto& fault : nvlink.faults) {
     objections.push_back(
         {toString(fault.place) + ": " + fault.message, fault.remedy, ExitCode::badInput});
     added.insert(fault.missing.begin(), fault.missing.end());
+  }
+  if (nvlink.faults.empty() && !nvlink.partition.empty() && input.partitions) {
+    checkPartition(input, nvlink.partition, objections);
   }
   return added;
 }

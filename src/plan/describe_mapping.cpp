@@ -109,10 +109,33 @@ std::vector<std::string> describeDevices(const AttachInput& input) {
   if (!nvlink.empty()) {
     lines.push_back(nvlink);
   }
+  if (std::string partition = partitionNote(input); !partition.empty()) {
+    lines.push_back(std::move(partition));
+  }
   if (const auto confidential = judgeConfidentialGuest(input)) {
     std::ranges::move(describe(*confidential), std::back_inserter(lines));
   }
   return lines;
+}
+
+std::string partitionNote(const AttachInput& input) {
+  constexpr const char* byHand = "activate their partition before each start: fmpm -l, fmpm -a ID";
+  const auto gpus = topology::judgeNvlink(input.topology, input.mapping).partition;
+  if (gpus.empty()) {
+    return {};
+  }
+  if (!input.partitions) {
+    return input.partitionProblem.empty() ? ""
+                                          : "NVLink: " + input.partitionProblem + "; " + byHand;
+  }
+  const auto judgement = topology::judgePartition(*input.partitions, gpus);
+  if (judgement.outcome == topology::PartitionJudgement::Outcome::fits) {
+    return "NVLink: " + judgement.summary +
+           (judgement.partition->active
+                ? ""
+                : "; before each start: fmpm -a " + std::to_string(judgement.partition->id));
+  }
+  return "NVLink: " + judgement.summary + "; " + judgement.remedy;
 }
 
 std::vector<std::string> unreadOriginals(const AttachInput& input,

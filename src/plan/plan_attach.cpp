@@ -245,6 +245,9 @@ AttachDecision planAttach(const AttachInput& given) {
   for (auto& note : switchdevNotes(input, decision.leases)) {
     decision.plan.notes.push_back(std::move(note));
   }
+  if (std::string partition = partitionNote(input); !partition.empty()) {
+    decision.plan.notes.push_back(std::move(partition));
+  }
   if (!input.backendNote.empty()) {
     decision.plan.notes.push_back(input.backendNote);
   }

@@ -377,6 +377,34 @@ TEST_F(FunctionTest, RejectsGpusThatCouldNotInitialize) {
                                    HasSubstr("NVLink: disabled in the guest")));
 }
 
+// One GPU of two as a partition.
+TEST_F(FunctionTest, RejectsGpusThatAreNoPartition) {
+  hosts::TopologyBuilder builder;
+  const auto bridge = builder.hostBridge("pci0000:00", 0);
+  builder.gpu("0000:3a:00.0", bridge);
+  builder.gpu("0000:3b:00.0", bridge);
+  const auto nvswitch = builder.function(FunctionRole::nvswitch, "0000:3c:00.0", bridge);
+  builder.topology.functions[nvswitch].driver = "nvidia-nvswitch";
+  input.topology = builder.topology;
+  input.mapping.nvlink = NvlinkMode::partition;
+  input.mapping.functions[0].nvlinkModule = 1;
+  input.partitions = {{FabricPartition{0, false, {{1, {}}, {2, {}}}}}};
+  const auto problem = objection();
+  EXPECT_EQ(problem.code, ExitCode::badInput);
+  EXPECT_THAT(problem.message,
+              HasSubstr("train0.yaml:8:5: gpu0: no partition of the fabric manager"));
+  input.partitions->push_back({1, false, {{1, {}}}});
+  EXPECT_THAT(decide().plan.notes, testing::Contains(HasSubstr("before each start: fmpm -a 1")));
+  input.partitions->back().active = true;
+  EXPECT_EQ(partitionNote(input),
+            "NVLink: partition 1 of the fabric manager holds exactly these GPUs and is active");
+  input.partitions.reset();
+  EXPECT_EQ(partitionNote(input), "");
+  input.partitionProblem = "fmpm does not answer";
+  EXPECT_THAT(decide().objections, IsEmpty());
+  EXPECT_THAT(partitionNote(input), HasSubstr("fmpm does not answer; activate their partition"));
+}
+
 TEST_F(FunctionTest, DescribesDriverAndReset) {
   const auto line = [&] {
     input.inventory = kernel.inventory();

@@ -8,6 +8,7 @@
 
 #include "vfpass/domain_edit.hpp"
 #include "vfpass/domain_facts.hpp"
+#include "vfpass/fabric_partition.hpp"
 #include "vfpass/guest_tree.hpp"
 #include "vfpass/inventory.hpp"
 #include "vfpass/lease.hpp"
@@ -61,6 +62,10 @@ struct AttachInput {
   std::optional<GuestMachine> machine;
   HypervisorVersions versions;
   Topology topology;  ///< the host's PCI tree
+  /// Of the fabric manager, if the mapping has `nvlink: partition`. nullopt: `partitionProblem`
+  /// says why they are not known; empty: a captured tree lacks them.
+  std::optional<std::vector<FabricPartition>> partitions = {};
+  std::string partitionProblem = {};
   /// Settings that the persistent XML lacks for the mapping's devices, and requests that cannot be
   /// met.
   std::vector<DomainSetting> settings;
@@ -110,5 +115,9 @@ AttachDecision decideAttach(const AttachInput& input);
 /// is reset; then one line about NVLink if a GPU is on a board with NVSwitches, and those about a
 /// confidential guest.
 std::vector<std::string> describeDevices(const AttachInput& input);
+
+/// Which partition of the fabric manager holds the GPUs, and how it gets active, in one line; empty
+/// without `nvlink: partition`.
+std::string partitionNote(const AttachInput& input);
 
 }  // namespace vfpass::plan
