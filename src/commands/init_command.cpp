@@ -98,6 +98,24 @@ std::vector<PciAddress> unfitDevices(Session& session) {
   return unfit;
 }
 
+// Of a board with NVSwitches, GPUs that the fabric manager can connect.
+void addPartition(Session& session, const report::TopologyReport& host,
+                  const topology::Wanted& wanted, report::ProposalReport& report) {
+  if (report.proposal.nvlink != NvlinkMode::partition) {
+    return;
+  }
+  const auto answer = askForPartitions(session.root());
+  if (!answer.problem.empty()) {
+    session.note(answer.problem);
+  }
+  if (answer.partitions) {
+    report.proposal = topology::proposePartition(host.topology, host.leases, wanted,
+                                                 *answer.partitions, report.proposal);
+    report.partition = topology::judgePartition(
+        *answer.partitions, topology::partitionedGpus(host.topology, report.proposal));
+  }
+}
+
 ExitCode init(Session& session, const InitOptions& options) {
   if (options.write) {
     requireTargetOfThisHost(session, "init");
@@ -112,8 +130,9 @@ ExitCode init(Session& session, const InitOptions& options) {
                    std::to_string(options.gpus) + " --vfs " + std::to_string(vfs) +
                    (options.infiniband ? " --infiniband" : "");
   report.schemaFile = VFPASS_DATA_DIRECTORY "/mapping.schema.json";
-  report.proposal =
-      topology::propose(host.topology, host.leases, {options.gpus, vfs, options.infiniband, unfit});
+  const topology::Wanted wanted{options.gpus, vfs, options.infiniband, unfit};
+  report.proposal = topology::propose(host.topology, host.leases, wanted);
+  addPartition(session, host, wanted, report);
   report.topology = std::move(host.topology);
   const auto domain = findDomain(session, options.vm);
   if (!options.write) {

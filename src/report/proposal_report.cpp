@@ -53,7 +53,18 @@ class ProposalWriter {
     if (gpu.numaNode >= 0) {
       out_ << ", NUMA node " << gpu.numaNode;
     }
-    out_ << "\n  - {name: gpu" << entry << ", pci: \"" << toString(gpu.address) << "\"}\n";
+    out_ << "\n  - {name: gpu" << entry << ", pci: \"" << toString(gpu.address) << "\""
+         << moduleOf(gpu.address) << "}\n";
+  }
+
+  // The fabric manager knows the GPU's address now, but no longer once it is bound for a guest.
+  [[nodiscard]] std::string moduleOf(const PciAddress& gpu) const {
+    if (!report_.partition || !report_.partition->partition) {
+      return {};
+    }
+    const auto& gpus = report_.partition->partition->gpus;
+    const auto found = std::ranges::find(gpus, std::optional(gpu), &PartitionGpu::address);
+    return found == gpus.end() ? "" : ", nvlink-module: " + std::to_string(found->module);
   }
 
   // The guest's fabric manager needs them.
@@ -85,7 +96,8 @@ class ProposalWriter {
       return;
     }
     out_ << "# The GPUs are on a board with NVSwitches: " << nvlinkReason(*report_.proposal.nvlink)
-         << partitionHint() << "\nnvlink: " << toString(*report_.proposal.nvlink) << '\n';
+         << partitionHint() << partitionFound()
+         << "\nnvlink: " << toString(*report_.proposal.nvlink) << '\n';
   }
 
   [[nodiscard]] std::string partitionHint() const {
@@ -97,6 +109,14 @@ class ProposalWriter {
     return sizes.empty() ? ""
                          : "\n# " + join(sizes, " or ") +
                                " GPUs could keep NVLink, as a partition of the fabric manager.";
+  }
+
+  [[nodiscard]] std::string partitionFound() const {
+    if (!report_.partition) {
+      return {};
+    }
+    const auto& [outcome, partition, summary, remedy] = *report_.partition;
+    return "\n# " + printable(summary) + (remedy.empty() ? "." : ";\n# " + printable(remedy) + ".");
   }
 
   static std::string_view nvlinkReason(NvlinkMode mode) {

@@ -254,6 +254,30 @@ TEST(Propose, ChoosesNvlinkModeForGpusOfNvSwitchBoard) {
   EXPECT_EQ(propose(TwoNodeMachine().topology, {}, {4, 1}).nvlink, std::nullopt);
 }
 
+// The nearest pair is none of the fabric manager's partitions.
+TEST(Propose, PrefersGpusOfAPartition) {
+  const SwitchedMachine machine;
+  const auto at = [&](std::size_t gpu) {
+    return std::optional(machine.topology.functions[gpu].address);
+  };
+  const Wanted wanted{2, 2};
+  const Proposal nearest = propose(machine.topology, {}, wanted);
+  std::vector<FabricPartition> partitions{
+      {3, false, {{1, at(machine.gpu0)}, {3, at(machine.gpu2)}}},
+      {4, false, {{2, at(machine.gpu1)}, {4, at(machine.gpu3)}}}};
+  const auto gpusOf = [&](const std::vector<Lease>& leases) {
+    return proposePartition(machine.topology, leases, wanted, partitions, nearest).gpus;
+  };
+  EXPECT_THAT(gpusOf({}), testing::UnorderedElementsAre(machine.gpu0, machine.gpu2));
+  EXPECT_THAT(gpusOf({machine.lease(machine.gpu2)}),
+              testing::UnorderedElementsAre(machine.gpu1, machine.gpu3));
+  partitions[0].active = true;
+  EXPECT_THAT(gpusOf({}), testing::UnorderedElementsAre(machine.gpu1, machine.gpu3));
+  partitions[1].gpus[0].address = std::nullopt;
+  EXPECT_EQ(gpusOf({}), nearest.gpus);
+  EXPECT_THAT(partitionedGpus(machine.topology, nearest), testing::SizeIs(2));
+}
+
 TEST(Propose, GivesNvlinkManagementWithTheWholeBoard) {
   SwitchedMachine machine;
   for (const std::size_t each : machine.switches) {

@@ -150,6 +150,8 @@ struct ProposalReport {
   std::string schemaFile;  ///< of mappings; editors that read it complete and check the file
   Topology topology;
   topology::Proposal proposal;
+  /// With `nvlink: partition`, if the fabric manager lists its partitions.
+  std::optional<topology::PartitionJudgement> partition = {};
   std::string file;  ///< that has the mapping; empty: none was written
 };
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "vfpass/lease.hpp"
+#include "vfpass/topology/fabric_partitions.hpp"
 #include "vfpass/topology/nearest_pf.hpp"
 
 namespace vfpass::topology {
@@ -44,6 +45,15 @@ struct Wanted {
 /// disabled. Throws Error with the free numbers when the host has too few, or with the reasons why
 /// it can have none.
 Proposal propose(const Topology& topology, const std::vector<Lease>& leases, const Wanted& wanted);
+
+/// `proposal`, or one like it whose GPUs are exactly those of an inactive partition, if no
+/// partition holds the GPUs of `proposal`. Unchanged unless it has `nvlink: partition`.
+Proposal proposePartition(const Topology& topology, const std::vector<Lease>& leases,
+                          const Wanted& wanted, const std::vector<FabricPartition>& partitions,
+                          const Proposal& proposal);
+
+/// The GPUs of a proposal with `nvlink: partition`, for judgePartition(); otherwise none.
+std::vector<PartitionedGpu> partitionedGpus(const Topology& topology, const Proposal& proposal);
 
 /// Numbers of GPUs next to the proposed one with which a partition would keep NVLink; empty: it is
 /// kept, or no partition is possible.
