@@ -8,7 +8,7 @@
 namespace vfpass::doctor {
 namespace {
 
-using Outcome = topology::PartitionJudgement::Outcome;
+using Fit = topology::PartitionJudgement::Outcome;
 
 const char* const expectedPartition =
     "a partition of the fabric manager that holds exactly the VM's GPUs";
@@ -59,17 +59,17 @@ void checkManagerVersion(const View& view, const std::string& vm, Results& resul
   }
 }
 
-void report(const std::string& vm, const std::string& nvlink,
-            const topology::PartitionJudgement& judgement, Results& results) {
+void reportPartition(const std::string& vm, const std::string& nvlink,
+                     const topology::PartitionJudgement& judgement, Results& results) {
   const auto& [outcome, partition, summary, remedy] = judgement;
   switch (outcome) {
-    case Outcome::fits:
+    case Fit::fits:
       return results.passed(vm, expectedPartition, nvlink + "; " + summary);
-    case Outcome::blocked:  // VMs may have the same GPUs in turn
+    case Fit::blocked:  // VMs may have the same GPUs in turn
       return results.warned(vm, expectedPartition, summary, remedy);
-    case Outcome::none:
+    case Fit::none:
       return results.failed(vm, expectedPartition, summary, remedy);
-    case Outcome::unknown:
+    case Fit::unknown:
       return results.notObservable(vm, expectedPartition, summary, remedy);
   }
 }
@@ -86,8 +86,9 @@ void checkPartition(const View& view, const std::string& vm,
                               "cannot be checked");
   }
   try {
-    report(vm, judgement.summary,
-           topology::judgePartition(host::parsePartitions(*list), judgement.partition), results);
+    reportPartition(vm, judgement.summary,
+                    topology::judgePartition(host::parsePartitions(*list), judgement.partition),
+                    results);
   } catch (const Error& error) {
     results.warned(vm, expectedPartition, error.what(), error.remedy());
   }

@@ -9,7 +9,7 @@
 namespace vfpass::topology {
 namespace {
 
-using Outcome = PartitionJudgement::Outcome;
+using Fit = PartitionJudgement::Outcome;
 
 std::set<unsigned> modulesIn(const FabricPartition& partition) {
   std::set<unsigned> modules;
@@ -52,14 +52,13 @@ class PartitionJudge {
     std::vector<std::string> unknown;
     for (const PartitionedGpu& gpu : gpus_) {
       if (const std::string wrong = contradiction(gpu); !wrong.empty()) {
-        return {
-            Outcome::none, {}, wrong, "correct `nvlink-module` in the mapping: " + moduleRemedy()};
+        return {Fit::none, {}, wrong, "correct `nvlink-module` in the mapping: " + moduleRemedy()};
       }
       const auto module = moduleOf(gpu);
       if (!module) {
         unknown.push_back(toString(gpu.address));
       } else if (!modules.insert(*module).second) {
-        return {Outcome::none,
+        return {Fit::none,
                 {},
                 "two GPUs of the mapping have the module ID " + std::to_string(*module),
                 "correct `nvlink-module` in the mapping: " + moduleRemedy()};
@@ -97,7 +96,7 @@ class PartitionJudge {
   }
 
   static PartitionJudgement judgeUnknown(const std::vector<std::string>& unknown) {
-    return {Outcome::unknown,
+    return {Fit::unknown,
             {},
             "the fabric manager does not say which of its modules " + join(unknown, ", ") +
                 (unknown.size() == 1 ? " is" : " are") + ", so its partition cannot be told",
@@ -110,13 +109,13 @@ class PartitionJudge {
     if (found == partitions_.end()) {
       return judgeNone(modules);
     }
-    PartitionJudgement result{Outcome::fits, *found,
+    PartitionJudgement result{Fit::fits, *found,
                               "partition " + std::to_string(found->id) +
                                   " of the fabric manager holds exactly these GPUs and is " +
                                   (found->active ? "active" : "not active"),
                               ""};
     if (const FabricPartition* other = activeOverlap(*found)) {
-      result.outcome = Outcome::blocked;
+      result.outcome = Fit::blocked;
       result.summary += ": " + nameOfPartition(*other) + " is active and has some of them";
       result.remedy = "once no VM uses those GPUs: fmpm -d " + std::to_string(other->id);
     }
@@ -146,7 +145,7 @@ class PartitionJudge {
     for (const unsigned module : modules) {
       ids.push_back(std::to_string(module));
     }
-    return {Outcome::none,
+    return {Fit::none,
             {},
             "no partition of the fabric manager holds exactly these GPUs (module IDs " +
                 join(ids, ", ") + ")",

@@ -37,8 +37,8 @@ std::optional<Proposal> proposeAmong(const Topology& topology, const std::vector
   }
 }
 
-bool fits(const Topology& topology, const std::vector<FabricPartition>& partitions,
-          const Proposal& proposal) {
+bool fitsPartition(const Topology& topology, const std::vector<FabricPartition>& partitions,
+                   const Proposal& proposal) {
   const auto gpus = partitionedGpus(topology, proposal);
   return !gpus.empty() &&
          judgePartition(partitions, gpus).outcome == PartitionJudgement::Outcome::fits;
@@ -63,7 +63,7 @@ Proposal proposePartition(const Topology& topology, const std::vector<Lease>& le
                           const Wanted& wanted, const std::vector<FabricPartition>& partitions,
                           const Proposal& proposal) {
   const auto gpus = partitionedGpus(topology, proposal);
-  if (gpus.empty() || fits(topology, partitions, proposal)) {
+  if (gpus.empty() || fitsPartition(topology, partitions, proposal)) {
     return proposal;
   }
   for (const FabricPartition& partition : partitions) {
@@ -72,7 +72,7 @@ Proposal proposePartition(const Topology& topology, const std::vector<Lease>& le
       continue;
     }
     const auto other = proposeAmong(topology, leases, wanted, addresses);
-    if (other && fits(topology, partitions, *other)) {
+    if (other && fitsPartition(topology, partitions, *other)) {
       return *other;
     }
   }

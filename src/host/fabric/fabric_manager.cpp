@@ -81,7 +81,7 @@ std::string_view listIn(std::string_view output) {
 }
 
 // 00000000:00:00.0, or nothing, stands for an address that the fabric manager does not know.
-std::optional<PciAddress> addressIn(const JsonReader& member) {
+std::optional<PciAddress> pciAddressIn(const JsonReader& member) {
   const std::string text = member.requireText();
   if (text.empty()) {
     return std::nullopt;
@@ -91,7 +91,8 @@ std::optional<PciAddress> addressIn(const JsonReader& member) {
 }
 
 PartitionGpu gpuIn(const JsonReader& json) {
-  return {json["physicalId"].requireNumber<unsigned>(largestNumber), addressIn(json["pciBusId"])};
+  return {json["physicalId"].requireNumber<unsigned>(largestNumber),
+          pciAddressIn(json["pciBusId"])};
 }
 
 FabricPartition partitionIn(const JsonReader& json) {
