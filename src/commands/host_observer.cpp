@@ -83,7 +83,7 @@ std::map<std::string, PcieLink> linksAboveLeased(const std::vector<Lease>& lease
                                                  const Topology& host) {
   std::map<std::string, PcieLink> links;
   for (const Lease& lease : leases) {
-    if (const Device* device = findFunction(host, isVf(lease) ? lease.pf : lease.device)) {
+    if (const Device* device = findFunction(host, lease.pf)) {
       links[lease.entry] = topology::linkAbove(host, numberOf(host, *device)).possible;
     }
   }
