@@ -152,7 +152,7 @@ TEST_F(LaterRunTest, GetsNoDeviceOfAnAttachThatGoesOn) {
   const Plan plan = host.attachPlan();
   const std::string before = host.fingerprint();
   bool restarted = false;
-  host.checkStop = [&] {
+  host.checkpoint = [&] {
     if (!restarted && domain::parseDomain(host.hypervisor.domains[0].liveXml).managed) {
       restarted = true;
       setLeases(LeaseState::reserved);  // as the hook does at the stop
@@ -172,13 +172,13 @@ TEST_F(LaterRunTest, KeepsDevicesThatAnEarlierRunWasToLose) {
   host.scope = {false, true};
   const Plan plan = host.detachPlan();
   host.hypervisor.afterUnplug = [this] { host.kernel.holders.clear(); };
-  host.checkStop = [this] {
+  host.checkpoint = [this] {
     if (!domain::parseDomain(host.hypervisor.domains[0].liveXml).managed) {
       throw fake::Killed{};  // the resets are marked as started
     }
   };
   EXPECT_THROW(host.execute(plan), fake::Killed);
-  host.checkStop = [] {};
+  host.checkpoint = [] {};
   ASSERT_THAT(host.plugged(), IsEmpty());
   auto& domain = host.hypervisor.domains[0];
   domain.active = false;  // the devices are the host's, so the hook releases nothing

@@ -98,8 +98,8 @@ inline constexpr seconds completionAnswer{1};
 inline constexpr milliseconds snapshotRdma{10000};
 /// One netlink query of `doctor`, which then reports "not observable": nothing depends on it.
 inline constexpr milliseconds doctorNetlink{2000};
-/// fmpm and nv-fabricmanager in commands that change nothing: fmpm waits a second for the connection
-/// to the fabric manager.
+/// fmpm and nv-fabricmanager in commands that change nothing: fmpm waits a second for the
+/// connection to the fabric manager.
 inline constexpr milliseconds fabricAnswer{5000};
 /// mstconfig or mlxconfig, for each card and in total, so that many slow cards do not add up.
 inline constexpr milliseconds firmwareCard{6000};
