@@ -2,7 +2,7 @@
 # the memory, verify finds GPU, BAR, distance and DMA-BUF export, and the unchanged probe fills, checks and exports. Before that the host
 # itself is measured (verify --baseline), and verify names what differs from it. Then links of the chain are broken one by one, and verify
 # names each (docs/verify.md).
-# covers: src/probe/gpu src/guest/verify src/topology src/plan/*place* src/commands/*baseline* src/commands/measure_pf.cpp lab/gpu
+# covers: src/probe/gpu src/guest/verify src/topology src/plan/*place* src/commands/*baseline* src/report/topology_nccl.cpp src/commands/measure_pf.cpp lab/gpu
 # shellcheck shell=bash disable=SC2154
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh
