@@ -2,6 +2,7 @@
 
 #include <compare>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "vfpass/pci_address.hpp"
@@ -29,5 +30,19 @@ struct FabricPartition {
 
   auto operator<=>(const FabricPartition&) const = default;
 };
+
+std::set<unsigned> modulesOf(const FabricPartition& partition);
+
+/// The partition that holds exactly these modules; nullptr: none.
+const FabricPartition* findPartition(const std::vector<FabricPartition>& partitions,
+                                     const std::set<unsigned>& modules);
+
+/// An active partition that shares a GPU with this one, which is not active; nullptr: none.
+const FabricPartition* activeOverlap(const std::vector<FabricPartition>& partitions,
+                                     const FabricPartition& wanted);
+
+/// The active partitions that hold no other modules than these.
+std::vector<FabricPartition> activeWithin(const std::vector<FabricPartition>& partitions,
+                                          const std::set<unsigned>& modules);
 
 }  // namespace vfpass

@@ -150,6 +150,11 @@ class Kernel {
   /// observable.
   virtual std::optional<unsigned> totalVfVectors(const PciAddress& pf) = 0;
 
+  /// Does nothing where the partitions are as stated already. Throws Error if no partition holds
+  /// exactly the GPUs to activate, or if another active one has some of them; TimeoutError: the
+  /// fabric manager has not answered the change in time, and may still make it.
+  virtual void setPartition(const SetPartition& action) = 0;
+
   /// As configureVfs(), but sends all attributes, after a change that failed: mlx5 reports a value
   /// whose rules it could not make (esw_acl_ingress_lgcy_setup). A refused attribute that already
   /// reads back as stated is not returned.

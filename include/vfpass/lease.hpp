@@ -85,6 +85,8 @@ struct LeasedVf {
 /// What the lease of a whole PCI function records beyond that of any device.
 struct LeasedFunction {
   std::optional<std::string> vfioDriver;  ///< empty: vfio-pci
+  /// Of a GPU of a partition that vfpass activates at each start: its module ID.
+  std::optional<unsigned> nvlinkModule = {};
 
   auto operator<=>(const LeasedFunction&) const = default;
 };
@@ -186,6 +188,9 @@ std::string describeDevice(const Lease& lease);
 
 /// The VFIO driver that the device is bound to for the guest.
 std::string vfioDriverOf(const Lease& lease);
+
+/// LeasedFunction::nvlinkModule; empty for a VF.
+std::optional<unsigned> nvlinkModuleOf(const Lease& lease);
 
 /// True when the leases conflict: the same VF, the same function, or a PF as a function and its VF.
 bool sameDevice(const Lease& one, const Lease& other);

@@ -78,6 +78,16 @@ struct ResetFunction {
   auto operator<=>(const ResetFunction&) const = default;
 };
 
+/// Activate the fabric manager's partition that holds exactly these GPUs, or deactivate the active
+/// ones that hold no others. Which these are is looked up at execution.
+struct SetPartition {
+  std::vector<PciAddress> gpus;
+  std::vector<unsigned> modules;  ///< the module IDs of the GPUs
+  bool active = false;
+
+  auto operator<=>(const SetPartition&) const = default;
+};
+
 /// Insert or replace a lease.
 struct RecordLease {
   Lease lease;
@@ -210,7 +220,7 @@ Overloaded(Visitors...) -> Overloaded<Visitors...>;
 using Action = std::variant<CreateVfs, RemoveVfs, ConfigureVfs, BindDriver, ResetFunction,
                             RecordLease, DropLease, EditDomain, EditLiveMetadata, PlugDevice,
                             UnplugDevice, SetEswitchMode, SetMtu, SetLinkUp, AddSoftRoceLink,
-                            RemoveSoftRoceLink, RecordSoftRoce, ForgetSoftRoce>;
+                            RemoveSoftRoceLink, RecordSoftRoce, ForgetSoftRoce, SetPartition>;
 
 /// The configurations of a domain that a command changes.
 struct Scope {

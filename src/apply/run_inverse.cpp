@@ -88,8 +88,11 @@ bool touchesOneOf(const std::vector<Lease>& leases, const Action& action) {
   const auto* bind = std::get_if<BindDriver>(&action);
   const auto* reset = std::get_if<ResetFunction>(&action);
   const auto* removal = std::get_if<RemoveVfs>(&action);
+  const auto* partition = std::get_if<SetPartition>(&action);
   return std::ranges::any_of(leases, [&](const Lease& lease) {
-    return (bind != nullptr && lease.device == bind->function) ||
+    return (partition != nullptr &&
+            std::ranges::find(partition->gpus, lease.device) != partition->gpus.end()) ||
+           (bind != nullptr && lease.device == bind->function) ||
            (reset != nullptr && lease.device == reset->function) ||
            (removal != nullptr && !removal->autoprobe && lease.pf == removal->pf);
   });

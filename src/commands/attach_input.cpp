@@ -298,6 +298,7 @@ plan::AttachInput attachInput(Session& session, const Subject& subject, const Do
     auto answer = askForPartitions(session.root());
     input.partitions = std::move(answer.partitions);
     input.partitionProblem = std::move(answer.problem);
+    input.fabricClient = answer.installed;
   }
   addDomainState(session, subject, input);
   addSettings(session, subject, input);

@@ -29,21 +29,23 @@ report::TopologyReport topologyReport(Session& session, bool withModels) {
 }
 
 PartitionAnswer askForPartitions(const host::Root& root) {
+  PartitionAnswer answer;
+  const std::string fmpm = root.isLive() ? host::findFmpm(root) : "";
+  answer.installed = !fmpm.empty();
   try {
-    if (!root.isLive()) {
-      const auto recorded = root.readText("vfpass/fabric-partitions");
-      return {recorded ? std::optional(host::parsePartitions(*recorded)) : std::nullopt, ""};
+    if (answer.installed) {
+      answer.partitions = host::readPartitions(fmpm, deadlines::fabricAnswer);
+    } else if (root.isLive()) {
+      answer.problem =
+          "fmpm is not installed on this host, so it is not known whether the fabric manager has a "
+          "partition with exactly these GPUs";
+    } else if (const auto recorded = root.readText("vfpass/fabric-partitions")) {
+      answer.partitions = host::parsePartitions(*recorded);
     }
-    const std::string fmpm = host::findFmpm(root);
-    if (fmpm.empty()) {
-      return {std::nullopt,
-              "fmpm is not installed on this host, so it is not known whether the fabric manager "
-              "has a partition with exactly these GPUs"};
-    }
-    return {host::readPartitions(fmpm, deadlines::fabricAnswer), ""};
   } catch (const Error& error) {
-    return {std::nullopt, withRemedy(error)};
+    answer.problem = withRemedy(error);
   }
+  return answer;
 }
 
 namespace {

@@ -33,6 +33,7 @@ std::vector<Lease> leasesOfTree(Session& session);
 /// What the fabric manager of a board with NVSwitches says of its partitions.
 struct PartitionAnswer {
   std::optional<std::vector<FabricPartition>> partitions;
+  bool installed = false;  ///< fmpm is there; false for a captured tree
   std::string problem;  ///< why they are not known; empty also if a captured tree lacks them
 };
 

@@ -61,7 +61,7 @@ void checkManagerVersion(const View& view, const std::string& vm, Results& resul
 
 void reportPartition(const std::string& vm, const std::string& nvlink,
                      const topology::PartitionJudgement& judgement, Results& results) {
-  const auto& [outcome, partition, summary, remedy] = judgement;
+  const auto& [outcome, partition, summary, remedy, modules] = judgement;
   switch (outcome) {
     case Fit::fits:
       return results.passed(vm, expectedPartition, nvlink + "; " + summary);

@@ -37,6 +37,7 @@ host::Deadlines kernelDeadlines(const Places& places) {
   limits.createVfs = deadlines::hookCreateVfs;
   limits.removeVfs = deadlines::hookRemoveVfs;
   limits.netlink = deadlines::hookNetlink;
+  limits.fabric = deadlines::hookFabric;
   limits.end = places.deadline;
   return limits;
 }

@@ -14,6 +14,7 @@
 #include "vfpass/host/device_identity.hpp"
 #include "vfpass/host/driver_modules.hpp"
 #include "vfpass/host/error_counters.hpp"
+#include "vfpass/host/fabric_manager.hpp"
 #include "vfpass/host/find_holders.hpp"
 #include "vfpass/host/function_reset.hpp"
 #include "vfpass/host/link_settings.hpp"
@@ -424,6 +425,18 @@ std::string SystemKernel::bootId() {
     throw Error("cannot read /proc/sys/kernel/random/boot_id", "mount /proc");
   }
   return *id;
+}
+
+void SystemKernel::setPartition(const SetPartition& action) {
+  implementation_->requireLive("the fabric manager's partitions");
+  const std::string fmpm = findFmpm(implementation_->root);
+  if (fmpm.empty()) {
+    throw Error("fmpm is not installed on this host: cannot " +
+                    std::string(action.active ? "activate" : "deactivate") +
+                    " the partition of the VM's GPUs",
+                "install fmpm, or run `vfpass attach` again without it: then nothing is activated");
+  }
+  host::setPartition(fmpm, action, implementation_->within(implementation_->deadlines.fabric));
 }
 
 bool SystemKernel::unsafeInterrupts() {

@@ -118,6 +118,11 @@ std::string vfioDriverOf(const Lease& lease) {
   return function == nullptr ? "vfio-pci" : function->vfioDriver.value_or("vfio-pci");
 }
 
+std::optional<unsigned> nvlinkModuleOf(const Lease& lease) {
+  const auto* function = std::get_if<LeasedFunction>(&lease.part);
+  return function == nullptr ? std::nullopt : function->nvlinkModule;
+}
+
 bool sameDevice(const Lease& one, const Lease& other) {
   const bool whole = !isVf(one) || !isVf(other);
   return one.pf == other.pf && (whole || vfOf(one).index == vfOf(other).index);

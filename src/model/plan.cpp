@@ -41,6 +41,15 @@ std::string describeBind(const BindDriver& action) {
   return "bind " + toString(action.function) + " to " + action.driver;
 }
 
+std::string describePartition(const SetPartition& action) {
+  std::vector<std::string> gpus;
+  for (const auto& gpu : action.gpus) {
+    gpus.push_back(toString(gpu));
+  }
+  return std::string(action.active ? "activate" : "deactivate") +
+         " the fabric manager's partition of " + join(gpus, ", ");
+}
+
 std::string namesOf(const std::vector<Lease>& leases) {
   std::vector<std::string> names;
   for (const auto& lease : leases) {
@@ -134,6 +143,7 @@ std::string describe(const Action& action) {
             return "record SoftRoCE link " + printable(record.record.name) +
                    " as created by vfpass";
           },
+          [](const SetPartition& set) { return describePartition(set); },
           [](const ForgetSoftRoce& forget) {
             return "delete the record of SoftRoCE link " + printable(forget.name);
           },
@@ -183,6 +193,7 @@ std::vector<PciAddress> lockedPfs(const Plan& plan) {
                    [&](const SetEswitchMode& set) { pfs.insert(set.pf); },
                    [&](const SetMtu& set) { pfs.insert(set.pf); },
                    [&](const SetLinkUp& set) { pfs.insert(set.pf); },
+                   [&](const SetPartition& set) { pfs.insert(set.gpus.begin(), set.gpus.end()); },
                    [](const auto&) {},
                },
                action);

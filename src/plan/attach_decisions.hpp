@@ -115,6 +115,15 @@ std::optional<AttachInput> withAdoptions(const AttachInput& input);
 std::vector<Lease> decideFunctions(const AttachInput& input, const std::vector<Lease>& vfs,
                                    Places& places, std::vector<Objection>& objections);
 
+// choose_partition.cpp
+
+/// Adds a problem for GPUs that no partition of the fabric manager holds exactly.
+void checkPartition(const AttachInput& input, std::vector<Objection>& objections);
+
+/// Records the module IDs of the GPUs of a partition, by which each start finds and activates it;
+/// none if they are not known, and then nothing is activated.
+void recordModules(const AttachInput& input, std::vector<Lease>& leases);
+
 // choose_vf.cpp
 
 /// Chooses the VF for one entry of the mapping: the one it names, or the first that is free.

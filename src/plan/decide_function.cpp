@@ -12,18 +12,6 @@
 namespace vfpass::plan {
 namespace {
 
-// The fabric manager knows which sets of GPUs the board can connect.
-void checkPartition(const AttachInput& input, const std::vector<topology::PartitionedGpu>& gpus,
-                    std::vector<Objection>& objections) {
-  const auto judgement = topology::judgePartition(*input.partitions, gpus);
-  if (judgement.outcome == topology::PartitionJudgement::Outcome::none) {
-    const auto entry =
-        std::ranges::find(input.mapping.functions, gpus.front().address, &MappedFunction::pci);
-    objections.push_back({toString(entry->place) + ": " + entry->name + ": " + judgement.summary,
-                          judgement.remedy, ExitCode::badInput});
-  }
-}
-
 // Adds a problem for GPUs that could not initialize in the guest because the mapping ignores their
 // board's NVSwitches (topology::judgeNvlink). It is bad input: the mapping must state how NVLink
 // is set up. Returns the functions that its remedy adds to the mapping.
@@ -35,8 +23,8 @@ std::set<PciAddress> checkNvlink(const AttachInput& input, std::vector<Objection
         {toString(fault.place) + ": " + fault.message, fault.remedy, ExitCode::badInput});
     added.insert(fault.missing.begin(), fault.missing.end());
   }
-  if (nvlink.faults.empty() && !nvlink.partition.empty() && input.partitions) {
-    checkPartition(input, nvlink.partition, objections);
+  if (nvlink.faults.empty()) {
+    checkPartition(input, objections);
   }
   return added;
 }
@@ -157,6 +145,10 @@ std::vector<Lease> decideFunctions(const AttachInput& input, const std::vector<L
     leases.push_back(std::move(lease));
   }
   append(std::move(nvlink), objections);
+  recordModules(input, leases);
+  for (const auto& lease : leases) {
+    objectToModules(input.leases, lease, objections);
+  }
   return leases;
 }
 

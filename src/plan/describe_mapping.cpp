@@ -118,26 +118,6 @@ std::vector<std::string> describeDevices(const AttachInput& input) {
   return lines;
 }
 
-std::string partitionNote(const AttachInput& input) {
-  constexpr const char* byHand = "activate their partition before each start: fmpm -l, fmpm -a ID";
-  const auto gpus = topology::judgeNvlink(input.topology, input.mapping).partition;
-  if (gpus.empty()) {
-    return {};
-  }
-  if (!input.partitions) {
-    return input.partitionProblem.empty() ? ""
-                                          : "NVLink: " + input.partitionProblem + "; " + byHand;
-  }
-  const auto judgement = topology::judgePartition(*input.partitions, gpus);
-  if (judgement.outcome == topology::PartitionJudgement::Outcome::fits) {
-    return "NVLink: " + judgement.summary +
-           (judgement.partition->active
-                ? ""
-                : "; before each start: fmpm -a " + std::to_string(judgement.partition->id));
-  }
-  return "NVLink: " + judgement.summary + "; " + judgement.remedy;
-}
-
 std::vector<std::string> unreadOriginals(const AttachInput& input,
                                          const std::vector<Lease>& leases) {
   std::vector<std::string> notes;

@@ -222,6 +222,23 @@ void restoreFunction(const Lease& lease, const Inventory& inventory, std::vector
   }
 }
 
+void setPartition(const std::vector<Lease>& leases, bool active, const std::string& reason,
+                  std::vector<Step>& steps) {
+  SetPartition set{{}, {}, active};
+  for (const auto& lease : leases) {
+    if (const auto module = nvlinkModuleOf(lease)) {
+      set.gpus.push_back(lease.device);
+      set.modules.push_back(*module);
+    }
+  }
+  if (set.gpus.empty()) {
+    return;
+  }
+  SetPartition undo = set;
+  undo.active = false;
+  steps.push_back({set, active ? std::vector<Action>{undo} : std::vector<Action>{}, reason});
+}
+
 namespace {
 
 constexpr const char* dataReason = "its next owner must not find data left by this one";
@@ -240,6 +257,8 @@ std::vector<Step> stepsBetweenRuns(const std::vector<Lease>& leases, const Inven
   std::vector<Step> steps;
   std::vector<Step> records;
   std::map<PciAddress, ConfigureVfs> byPf;
+  // Before the resets, which the fabric manager would report as failed NVLinks.
+  setPartition(leases, false, reason, steps);
   // Values of the VFs of one PF are set in one step.
   for (const auto& lease : leases) {
     Lease reserved = lease;

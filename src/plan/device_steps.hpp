@@ -73,6 +73,11 @@ void bindFunction(const Lease& lease, const Inventory& inventory, std::vector<St
 /// exists.
 void restoreFunction(const Lease& lease, const Inventory& inventory, std::vector<Step>& steps);
 
+/// Activates or deactivates the partition of the leases' GPUs; no step if none of them is in one
+/// that vfpass activates.
+void setPartition(const std::vector<Lease>& leases, bool active, const std::string& reason,
+                  std::vector<Step>& steps);
+
 /// Steps between two runs of a guest: reset, neutral values, and the lease back to reserved.
 std::vector<Step> stepsBetweenRuns(const std::vector<Lease>& leases, const Inventory& inventory,
                                    const std::string& bootId, const std::string& reason);

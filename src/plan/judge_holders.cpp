@@ -98,6 +98,7 @@ std::vector<PciAddress> touchedFunctions(const Action& action, const VfAddresses
           },
           [](const BindDriver& bind) { return std::vector{bind.function}; },
           [](const ResetFunction& reset) { return std::vector{reset.function}; },
+          [](const SetPartition& set) { return set.gpus; },
           [](const auto&) { return std::vector<PciAddress>{}; },
       },
       action);

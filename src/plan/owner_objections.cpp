@@ -74,6 +74,21 @@ void objectToLeases(const std::vector<Lease>& leases, const Lease& wanted,
   }
 }
 
+// Otherwise the stop of one VM could deactivate the partition of the other.
+void objectToModules(const std::vector<Lease>& leases, const Lease& wanted,
+                     std::vector<Objection>& objections) {
+  const auto module = nvlinkModuleOf(wanted);
+  for (const auto& lease : leases) {
+    if (module && nvlinkModuleOf(lease) == module && lease.domain != wanted.domain) {
+      objections.push_back({wanted.entry + ": the module ID " + std::to_string(*module) +
+                                " is that of " + describeDevice(lease) +
+                                ", which is leased to domain " + printable(lease.domainName),
+                            "correct `nvlink-module` in the mappings of both VMs, then run `vfpass "
+                            "attach` for them"});
+    }
+  }
+}
+
 void objectToClaims(const AttachInput& input, const PciAddress& address, const std::string& kind,
                     bool adopt, std::vector<Objection>& objections) {
   const bool adopted =

@@ -200,6 +200,9 @@ Restoration planRestore(const std::vector<Lease>& leases, const std::vector<Leas
                         const Inventory& inventory, const Definitions& definitions) {
   std::map<PciAddress, std::vector<Lease>> byPf;
   Restoration restoration;
+  std::vector<Lease> used = leases;
+  std::erase_if(used, [](const Lease& lease) { return lease.state == LeaseState::reserved; });
+  setPartition(used, false, "it was not deactivated after its last use", restoration.steps);
   for (const auto& lease : leases) {
     if (!isVf(lease)) {
       restoreWholeFunction(lease, inventory, restoration);

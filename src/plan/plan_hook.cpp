@@ -84,7 +84,9 @@ void prepareFunctions(const std::vector<Lease>& leases, const std::vector<Lease>
     const Lease starting = startingLease(lease, decision.plan.domainName, bootId);
     addRecord(starting, known, decision.plan.steps);
     bindFunction(starting, inventory, decision.plan.steps);
+    objectToModules(known, lease, decision.objections);
   }
+  setPartition(leases, true, "the guest's GPUs need it for NVLink", decision.plan.steps);
 }
 
 // Nobody is asked at a start: the mapping has to accept a disruption beforehand.
@@ -192,6 +194,7 @@ void compareDevices(TermComparison& comparison) {
   comparison.of("card",
                 [](const Lease& lease) { return std::tuple(lease.pfPath, lease.pfSerial); });
   comparison.of("VFIO driver", vfioDriverOf);
+  comparison.of("NVLink module", nvlinkModuleOf);
   for (const Attribute attribute : allAttributes) {
     comparison.ofVf(std::string(toString(attribute)),
                     [attribute](const LeasedVf& vf) { return only(vf.settings, {attribute}); });

@@ -115,7 +115,7 @@ class ProposalWriter {
     if (!report_.partition) {
       return {};
     }
-    const auto& [outcome, partition, summary, remedy] = *report_.partition;
+    const auto& [outcome, partition, summary, remedy, modules] = *report_.partition;
     return "\n# " + printable(summary) + (remedy.empty() ? "." : ";\n# " + printable(remedy) + ".");
   }
 

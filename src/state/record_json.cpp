@@ -193,7 +193,9 @@ constexpr std::tuple storedKinds{
            Member{"netdev", &RemoveSoftRoceLink::netdev},
            Member{"number", &RemoveSoftRoceLink::number}),
     stored("record-soft-roce", InlineMember{&RecordSoftRoce::record}),
-    stored("forget-soft-roce", Member{"name", &ForgetSoftRoce::name})};
+    stored("forget-soft-roce", Member{"name", &ForgetSoftRoce::name}),
+    stored("set-partition", Member{"gpus", &SetPartition::gpus},
+           Member{"modules", &SetPartition::modules}, Member{"active", &SetPartition::active})};
 
 static_assert(std::tuple_size_v<decltype(storedKinds)> == std::variant_size_v<Action>);
 

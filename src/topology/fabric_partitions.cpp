@@ -11,14 +11,6 @@ namespace {
 
 using Fit = PartitionJudgement::Outcome;
 
-std::set<unsigned> modulesIn(const FabricPartition& partition) {
-  std::set<unsigned> modules;
-  for (const PartitionGpu& gpu : partition.gpus) {
-    modules.insert(gpu.module);
-  }
-  return modules;
-}
-
 // `0000:1b:00.0, module 2`
 std::string gpusOf(const FabricPartition& partition) {
   std::vector<std::string> names;
@@ -64,7 +56,16 @@ class PartitionJudge {
                 "correct `nvlink-module` in the mapping: " + moduleRemedy()};
       }
     }
-    return unknown.empty() ? judgeModules(modules) : judgeUnknown(unknown);
+    if (!unknown.empty()) {
+      return judgeUnknown(unknown);
+    }
+    PartitionJudgement result = judgeModules(modules);
+    if (result.partition) {
+      for (const PartitionedGpu& gpu : gpus_) {
+        result.modules.push_back(*moduleOf(gpu));
+      }
+    }
+    return result;
   }
 
  private:
@@ -104,9 +105,8 @@ class PartitionJudge {
   }
 
   [[nodiscard]] PartitionJudgement judgeModules(const std::set<unsigned>& modules) const {
-    const auto found = std::ranges::find_if(
-        partitions_, [&](const FabricPartition& each) { return modulesIn(each) == modules; });
-    if (found == partitions_.end()) {
+    const FabricPartition* found = findPartition(partitions_, modules);
+    if (found == nullptr) {
       return judgeNone(modules);
     }
     PartitionJudgement result{Fit::fits, *found,
@@ -114,23 +114,12 @@ class PartitionJudge {
                                   " of the fabric manager holds exactly these GPUs and is " +
                                   (found->active ? "active" : "not active"),
                               ""};
-    if (const FabricPartition* other = activeOverlap(*found)) {
+    if (const FabricPartition* other = activeOverlap(partitions_, *found)) {
       result.outcome = Fit::blocked;
       result.summary += ": " + nameOfPartition(*other) + " is active and has some of them";
       result.remedy = "once no VM uses those GPUs: fmpm -d " + std::to_string(other->id);
     }
     return result;
-  }
-
-  // One that is active shares no GPU with another active one: such a list is refused.
-  [[nodiscard]] const FabricPartition* activeOverlap(const FabricPartition& wanted) const {
-    const auto modules = modulesIn(wanted);
-    const auto other = std::ranges::find_if(partitions_, [&](const FabricPartition& each) {
-      return each.active && each.id != wanted.id &&
-             std::ranges::any_of(
-                 each.gpus, [&](const PartitionGpu& gpu) { return modules.contains(gpu.module); });
-    });
-    return wanted.active || other == partitions_.end() ? nullptr : &*other;
   }
 
   [[nodiscard]] PartitionJudgement judgeNone(const std::set<unsigned>& modules) const {

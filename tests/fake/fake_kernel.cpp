@@ -514,6 +514,26 @@ void FakeKernel::setLinkUp(const SetLinkUp& action) {
   }
 }
 
+void FakeKernel::setPartition(const SetPartition& action) {
+  const std::set<unsigned> modules(action.modules.begin(), action.modules.end());
+  const auto set = [&](unsigned id, bool active) {
+    change([&] { std::ranges::find(partitions, id, &FabricPartition::id)->active = active; });
+  };
+  if (!action.active) {
+    for (const FabricPartition& each : activeWithin(partitions, modules)) {
+      set(each.id, false);
+    }
+    return;
+  }
+  const FabricPartition* wanted = findPartition(partitions, modules);
+  if (wanted == nullptr || activeOverlap(partitions, *wanted) != nullptr) {
+    throw Error("no partition can be activated");
+  }
+  if (!wanted->active) {
+    set(wanted->id, true);
+  }
+}
+
 std::vector<std::string> FakeKernel::rdmaUsers(std::uint32_t number) { return usersOfRdma[number]; }
 
 std::string FakeKernel::softRoceFault(const std::string& netdev) { return softRoceFaults[netdev]; }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "vfpass/error.hpp"
+#include "vfpass/fabric_partition.hpp"
 #include "vfpass/kernel.hpp"
 
 namespace vfpass::fake {
@@ -45,6 +46,7 @@ class FakeKernel final : public Kernel {
   std::vector<PciAddress> hangingUnbinds;
   std::map<PciAddress, PfSettings> pfSettings;  ///< after addPf(): legacy, MTU 1500, down
   std::vector<RdmaLink> rdmaLinks;
+  std::vector<FabricPartition> partitions;                        ///< of the fabric manager
   std::map<std::uint32_t, std::vector<std::string>> usersOfRdma;  ///< by number
   bool unreadable = false;              ///< reading a PF fails, as if no process could be started
   int failedReads = 0;                  ///< because of that
@@ -92,6 +94,7 @@ class FakeKernel final : public Kernel {
   void setEswitchMode(const SetEswitchMode& action) override;
   void setMtu(const SetMtu& action) override;
   void setLinkUp(const SetLinkUp& action) override;
+  void setPartition(const SetPartition& action) override;
   std::vector<RdmaLink> readRdmaLinks() override { return rdmaLinks; }
   std::vector<std::string> rdmaUsers(std::uint32_t number) override;
   std::string softRoceFault(const std::string& netdev) override;

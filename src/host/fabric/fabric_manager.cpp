@@ -181,6 +181,87 @@ std::vector<FabricPartition> readPartitions(const std::string& fmpm,
   return parsePartitions(*output);
 }
 
+namespace {
+
+using FabricClock = std::chrono::steady_clock;
+
+// One change through fmpm, and the queries around it, which share a deadline.
+class PartitionChange {
+ public:
+  PartitionChange(std::string fmpm, std::chrono::milliseconds deadline)
+      : fmpm_(std::move(fmpm)), end_(FabricClock::now() + deadline) {}
+
+  [[nodiscard]] std::vector<FabricPartition> list() const { return readPartitions(fmpm_, left()); }
+
+  // The exit status is not needed: the list tells.
+  void change(const std::string& option, unsigned id, bool active) const {
+    const std::string number = std::to_string(id);
+    const std::string command = "`" + printable(fmpm_) + " " + option + " " + number + "`";
+    const auto output = programOutput({fmpm_, option, number}, left());
+    if (!output) {
+      throw TimeoutError(command + " did not return in time: the fabric manager may still make it",
+                         managerRemedy);
+    }
+    const auto after = list();
+    const auto found = std::ranges::find(after, id, &FabricPartition::id);
+    if (found == after.end() || found->active != active) {
+      throw Error(command + " had no effect: " + messageIn(*output), managerRemedy);
+    }
+  }
+
+ private:
+  [[nodiscard]] std::chrono::milliseconds left() const {
+    using std::chrono::milliseconds;
+    return std::max(std::chrono::duration_cast<milliseconds>(end_ - FabricClock::now()),
+                    milliseconds{1});
+  }
+
+  std::string fmpm_;
+  FabricClock::time_point end_;
+};
+
+std::string moduleNumbers(const std::set<unsigned>& modules) {
+  std::vector<std::string> numbers;
+  for (const unsigned module : modules) {
+    numbers.push_back(std::to_string(module));
+  }
+  return join(numbers, ", ");
+}
+
+void activatePartition(const PartitionChange& fabric, const std::set<unsigned>& modules) {
+  const auto partitions = fabric.list();
+  const FabricPartition* wanted = findPartition(partitions, modules);
+  if (wanted == nullptr) {
+    throw Error("no partition of the fabric manager holds exactly the GPUs with the module IDs " +
+                    moduleNumbers(modules),
+                "compare them with `fmpm -l`, then correct the mapping and run `vfpass attach`",
+                ExitCode::refused);
+  }
+  if (const FabricPartition* other = activeOverlap(partitions, *wanted)) {
+    throw Error("partition " + std::to_string(other->id) + " of the fabric manager is active and " +
+                    "has GPUs of partition " + std::to_string(wanted->id) + ", which this VM needs",
+                "once no VM uses those GPUs: fmpm -d " + std::to_string(other->id),
+                ExitCode::refused);
+  }
+  if (!wanted->active) {
+    fabric.change("-a", wanted->id, true);
+  }
+}
+
+}  // namespace
+
+void setPartition(const std::string& fmpm, const SetPartition& action,
+                  std::chrono::milliseconds deadline) {
+  const PartitionChange fabric(fmpm, deadline);
+  const std::set<unsigned> modules(action.modules.begin(), action.modules.end());
+  if (action.active) {
+    return activatePartition(fabric, modules);
+  }
+  for (const FabricPartition& partition : activeWithin(fabric.list(), modules)) {
+    fabric.change("-d", partition.id, false);
+  }
+}
+
 std::string fabricManagerVersion(std::string_view output) {
   constexpr std::string_view mark = "Fabric Manager version is";
   const auto at = output.find(mark);

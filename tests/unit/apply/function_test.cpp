@@ -127,6 +127,62 @@ TEST(Function, RecoveryEndsInTheOldOrTheNewState) {
       << "configure and four bindings, before and after each, for attach and detach";
 }
 
+// The GPU of the host above is a partition of its own.
+class PartitionHost : public FunctionHost {
+ public:
+  PartitionHost() {
+    shareNvlink(*this, mapping.functions.at(0).pci);
+    attach();
+  }
+  [[nodiscard]] bool isActive() const { return kernel.partitions.at(1).active; }
+  [[nodiscard]] bool isIdle() const {
+    return std::ranges::all_of(
+        leases(), [](const Lease& lease) { return lease.state == LeaseState::reserved; });
+  }
+};
+
+TEST(Function, PartitionIsActiveWhileItsGuestRuns) {
+  PartitionHost host;
+  EXPECT_TRUE(host.attachPlan().steps.empty()) << "the module is recorded";
+  EXPECT_FALSE(host.isActive());
+  host.execute(host.preparePlan());
+  EXPECT_TRUE(host.isActive());
+  host.execute(host.releasePlan());
+  EXPECT_FALSE(host.isActive());
+  EXPECT_FALSE(host.kernel.partitions.at(0).active);
+}
+
+TEST(Function, PartitionOfAnotherGuestIsLeftAsItIs) {
+  PartitionHost host;
+  host.kernel.partitions.at(0).active = true;
+  EXPECT_THROW(host.execute(host.preparePlan()), Error);
+  EXPECT_TRUE(host.kernel.partitions.at(0).active);
+  EXPECT_FALSE(host.isActive());
+  EXPECT_TRUE(host.isIdle());
+}
+
+// Killed before or after any change of a start or a stop.
+TEST(Function, RecoveryDeactivatesThePartition) {
+  for (const bool stop : {false, true}) {
+    for (int at = 0;; ++at) {
+      PartitionHost host;
+      if (stop) {
+        host.execute(host.preparePlan());
+      }
+      const Plan plan = stop ? host.releasePlan() : host.preparePlan();
+      if (!killed(host, plan, at % 2 == 1, at / 2)) {
+        EXPECT_GT(at, 1) << "stop " << stop;
+        break;
+      }
+      host.recoverAll();
+      EXPECT_FALSE(host.isActive()) << "stop " << stop << " at " << at;
+      EXPECT_TRUE(host.isIdle()) << "stop " << stop << " at " << at;
+      host.execute(host.preparePlan());
+      EXPECT_TRUE(host.isActive());
+    }
+  }
+}
+
 TEST(Function, BindTimeoutRollsBackOtherDevicesAtOnceAndItselfLater) {
   FunctionHost host;
   const std::string before = host.fingerprint();

@@ -14,7 +14,7 @@ using testing::HasSubstr;
 const PciAddress gpu = *parsePciAddress("0000:03:00.0");
 
 // A new action that changes a device needs an entry below whose plan contains it.
-static_assert(std::variant_size_v<Action> == 18);
+static_assert(std::variant_size_v<Action> == 19);
 
 // One way in which vfpass changes devices. `plan` is nullptr if recover() does the work.
 struct Path {
@@ -59,6 +59,12 @@ void withGpu(Host& host) {
 }
 void attachedGpu(Host& host) {
   withGpu(host);
+  host.attach();
+}
+// The GPU stays on vfio-pci, so that a start only activates its partition.
+void attachedPartition(Host& host) {
+  withGpu(host);
+  shareNvlink(host, gpu);
   host.attach();
 }
 void attachedAndScrubbed(Host& host) {
@@ -143,6 +149,7 @@ const Path paths[] = {
      true},
     {"gc", PlanKind::detach, 4, attached, gcPlan, firstVf},
     {"prepare", PlanKind::prepare, 4, attachedAndScrubbed, preparePlan, firstVf},
+    {"prepare of a partition", PlanKind::prepare, 4, attachedPartition, preparePlan, theGpu},
     {"release", PlanKind::release, 4, started, releasePlan, firstVf},
     {"host apply, another VF count", PlanKind::host, 4, nothing, countPlan, secondVf},
     {"host apply, another eswitch mode", PlanKind::host, 4, nothing, modePlan, secondVf},

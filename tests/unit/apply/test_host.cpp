@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "fake/seal_key.hpp"
+#include "hosts/topology_builder.hpp"
 #include "vfpass/apply/recover.hpp"
 #include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/plan/plan_hook.hpp"
@@ -119,6 +120,11 @@ plan::AttachInput Host::attachInput(std::uint64_t generation) {
         input.pluggable.insert(lease.entry);
       }
     }
+  }
+  input.topology = topology;
+  if (!kernel.partitions.empty()) {
+    input.partitions = kernel.partitions;
+    input.fabricClient = true;
   }
   input.placements =
       scope.live ? domain::placeInRunning(domain.liveXml, scope.config ? xml() : "")
@@ -252,6 +258,18 @@ std::string Host::fingerprint() const {
   describeXml(xml(), text);
   describeXml(hypervisor.domains[0].liveXml.text(), text);
   return text.str();
+}
+
+void shareNvlink(Host& host, const PciAddress& gpu) {
+  hosts::TopologyBuilder builder;
+  const auto bridge = builder.hostBridge("pci0000:00", 0);
+  builder.gpu(toString(gpu), bridge);
+  const auto nvswitch = builder.function(FunctionRole::nvswitch, "0000:7f:00.0", bridge);
+  builder.topology.functions[nvswitch].driver = "nvidia-nvswitch";
+  host.topology = builder.topology;
+  host.mapping.nvlink = NvlinkMode::partition;
+  host.mapping.functions.at(0).nvlinkModule = 1;
+  host.kernel.partitions = {{0, false, {{1, {}}, {2, {}}}}, {1, false, {{1, {}}}}};
 }
 
 }  // namespace vfpass::apply

@@ -51,6 +51,7 @@ class Host {
   fake::FakeKernel kernel;
   fake::FakeHypervisor hypervisor;
   std::filesystem::path folder;
+  Topology topology;  ///< empty unless a test sets it
   Mapping mapping;
   Scope scope;
   Uuid uuid;
@@ -59,5 +60,9 @@ class Host {
   std::function<void()> checkpoint = [] {};
   std::function<Definitions()> readDefinitions = [] { return Definitions{}; };
 };
+
+/// Puts this function of the mapping, the first one, on a board with an NVSwitch, as the GPU with
+/// module ID 1 of a fabric manager with partitions of modules 1 and 2, and of module 1 alone.
+void shareNvlink(Host& host, const PciAddress& gpu);
 
 }  // namespace vfpass::apply

@@ -73,7 +73,8 @@ class Chance {
 
 std::variant<LeasedVf, LeasedFunction> randomDevice(Chance& chance) {
   if (chance.coin()) {
-    return LeasedFunction{chance.maybe([] { return std::string("nvgrace_gpu_vfio_pci"); })};
+    return LeasedFunction{chance.maybe([] { return std::string("nvgrace_gpu_vfio_pci"); }),
+                          chance.maybe([&] { return static_cast<unsigned>(chance.upTo(255)); })};
   }
   LeasedVf vf;
   vf.index = chance.upTo(0xffffffffU);

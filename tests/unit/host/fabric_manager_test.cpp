@@ -144,6 +144,92 @@ TEST(FabricManager, ThatHangsOrWritesWithoutEndIsNotWaitedFor) {
   EXPECT_THROW(readPartitions("/nonexistent/fmpm", 20s), Error);
 }
 
+constexpr const char* standInScript = R"script(
+state=${0%/*}
+partition() {
+  active=0; [ -e "$state/active-$1" ] && active=1
+  printf '%s{"partitionId": %s, "isActive": %s,' "$2" "$1" $active
+  printf ' "numGpus": %s, "gpuInfo": [%s]}' "$3" "$4"
+}
+gpu() { printf '{"physicalId": %s, "pciBusId": "", "uuid": ""}' "$1"; }
+if [ "$1" = -l ]; then
+  echo '{"partitionInfo": ['
+  partition 0 "" 2 "$(gpu 1), $(gpu 2)"
+  partition 7 , 1 "$(gpu 1)"
+  echo ']}'
+  exit
+fi
+echo "$*" >>"$state/calls"
+case $(cat "$state/fault" 2>/dev/null) in
+hang) exec sleep 1000 ;;
+refuse) echo 'Failed to activate partition. fmReturn: -12'; exit 244 ;;
+esac
+case $1 in
+-a) : >"$state/active-$2" ;;
+-d) rm "$state/active-$2" ;;
+esac
+)script";
+
+/// Stands in for fmpm and a fabric manager with partitions 0 (modules 1 and 2) and 7 (module 1).
+/// The file `fault` makes it fail.
+class StandInManager {
+ public:
+  StandInManager() {
+    tree_.file("fmpm", std::string("#!/bin/sh\n") + standInScript);
+    std::filesystem::permissions(tree_.path() / "fmpm", std::filesystem::perms::owner_all);
+  }
+  void set(const std::vector<unsigned>& modules, bool active,
+           std::chrono::milliseconds deadline = 20s) const {
+    setPartition(tree_.path() / "fmpm", {{}, modules, active}, deadline);
+  }
+  [[nodiscard]] bool isActive(unsigned id) const {
+    return std::filesystem::exists(tree_.path() / ("active-" + std::to_string(id)));
+  }
+  [[nodiscard]] std::string calls() const { return tree_.content("calls"); }
+  void fails(const std::string& fault) const { tree_.file("fault", fault); }
+
+ private:
+  hosts::SysfsTree tree_;
+};
+
+TEST(FabricManager, PartitionIsActivatedAndDeactivatedOnce) {
+  const StandInManager manager;
+  manager.set({2, 1}, true);
+  manager.set({1, 2}, true);
+  EXPECT_TRUE(manager.isActive(0));
+  manager.set({1}, false);
+  EXPECT_TRUE(manager.isActive(0)) << "it holds another GPU, too";
+  manager.set({1, 2}, false);
+  manager.set({1, 2}, false);
+  EXPECT_FALSE(manager.isActive(0));
+  EXPECT_EQ(manager.calls(), "-a 0\n-d 0\n");
+}
+
+TEST(FabricManager, NoOtherPartitionIsTouched) {
+  const StandInManager manager;
+  manager.set({1}, true);
+  EXPECT_THROW(manager.set({1, 2}, true), Error);
+  EXPECT_THROW(manager.set({2}, true), Error);
+  EXPECT_EQ(manager.calls(), "-a 7\n");
+  EXPECT_TRUE(manager.isActive(7));
+}
+
+TEST(FabricManager, ItsFaultsAreReported) {
+  const StandInManager manager;
+  manager.fails("refuse");
+  try {
+    manager.set({1}, true);
+    ADD_FAILURE() << "not refused";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(),
+                HasSubstr("had no effect: Failed to activate partition. fmReturn: -12 "
+                          "(FM_ST_RESOURCE_IN_USE)"));
+  }
+  manager.fails("hang");
+  EXPECT_THROW(manager.set({1}, true, 3s), TimeoutError);
+  EXPECT_FALSE(manager.isActive(7));
+}
+
 TEST(FabricManager, ClientIsFoundAtItsUsualPlaces) {
   const hosts::SysfsTree tree;
   EXPECT_EQ(findFmpm(Root(tree.path())), "");

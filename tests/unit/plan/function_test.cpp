@@ -394,15 +394,75 @@ TEST_F(FunctionTest, RejectsGpusThatAreNoPartition) {
   EXPECT_THAT(problem.message,
               HasSubstr("train0.yaml:8:5: gpu0: no partition of the fabric manager"));
   input.partitions->push_back({1, false, {{1, {}}}});
-  EXPECT_THAT(decide().plan.notes, testing::Contains(HasSubstr("before each start: fmpm -a 1")));
+  EXPECT_THAT(decide().plan.notes, testing::Contains(HasSubstr("each start activates it")));
   input.partitions->back().active = true;
-  EXPECT_EQ(partitionNote(input),
-            "NVLink: partition 1 of the fabric manager holds exactly these GPUs and is active");
+  EXPECT_EQ(
+      partitionNote(input),
+      "NVLink: partition 1 of the fabric manager holds exactly these GPUs and is active; each "
+      "start activates it, each stop deactivates it");
+  EXPECT_EQ(nvlinkModuleOf(decide().leases.at(1)), 1U);
   input.partitions.reset();
   EXPECT_EQ(partitionNote(input), "");
   input.partitionProblem = "fmpm does not answer";
   EXPECT_THAT(decide().objections, IsEmpty());
   EXPECT_THAT(partitionNote(input), HasSubstr("fmpm does not answer; activate their partition"));
+  EXPECT_EQ(nvlinkModuleOf(decide().leases.at(1)), std::nullopt);
+}
+
+// The fabric manager no longer knows the address of the GPU, or does not answer.
+TEST_F(FunctionTest, KeepsTheRecordedModuleOfAGpu) {
+  hosts::TopologyBuilder builder;
+  const auto bridge = builder.hostBridge("pci0000:00", 0);
+  builder.gpu("0000:3a:00.0", bridge);
+  builder.topology.functions[builder.function(FunctionRole::nvswitch, "0000:3c:00.0", bridge)]
+      .driver = "nvidia-nvswitch";
+  input.topology = builder.topology;
+  input.mapping.nvlink = NvlinkMode::partition;
+  input.partitions = {{FabricPartition{1, false, {{4, function().address}}}}};
+  input.fabricClient = true;
+  input.leases = {attached()};
+  EXPECT_EQ(nvlinkModuleOf(input.leases[0]), 4U);
+  input.partitions->at(0).gpus[0].address.reset();
+  EXPECT_EQ(nvlinkModuleOf(decide().leases.at(1)), 4U);
+  input.partitions.reset();
+  EXPECT_EQ(nvlinkModuleOf(decide().leases.at(1)), 4U);
+  input.fabricClient = false;
+  EXPECT_EQ(nvlinkModuleOf(decide().leases.at(1)), std::nullopt) << "the way out";
+}
+
+TEST_F(FunctionTest, StartActivatesThePartitionLastAndStopDeactivatesItFirst) {
+  Lease lease = attached();
+  std::get<LeasedFunction>(lease.part).nvlinkModule = 4;
+  const auto prepare = [&](const std::vector<Lease>& known) {
+    return planPrepare(input.domain, "train0", {lease}, known, kernel.inventory(), "boot");
+  };
+  const PrepareDecision start = prepare({lease});
+  ASSERT_THAT(start.plan.steps, testing::Not(IsEmpty()));
+  const Step& last = start.plan.steps.back();
+  const SetPartition active{{lease.device}, {4}, true};
+  const SetPartition inactive{{lease.device}, {4}, false};
+  EXPECT_EQ(last.action, Action(active));
+  EXPECT_EQ(last.undo, std::vector<Action>{inactive});
+  Lease other = lease;
+  other.domain = otherDomain;
+  other.pf = other.device = *parsePciAddress("0000:4a:00.0");
+  const auto refused = prepare({lease, other});
+  ASSERT_THAT(refused.objections, SizeIs(1));
+  EXPECT_THAT(refused.objections[0].message, HasSubstr("the module ID 4 is that of"));
+  lease.state = LeaseState::running;
+  const Plan stop = planRelease(input.domain, "train0", {lease}, kernel.inventory(), "boot");
+  EXPECT_EQ(stop.steps.front().action, Action(inactive));
+  EXPECT_EQ(planRestore({lease}, {lease}, kernel.inventory(), {}).steps.front().action,
+            Action(inactive));
+}
+
+TEST_F(FunctionTest, StartOfAGpuWithoutAModuleActivatesNothing) {
+  const Lease lease = attached();
+  const auto decision =
+      planPrepare(input.domain, "train0", {lease}, {lease}, kernel.inventory(), "boot");
+  EXPECT_TRUE(std::ranges::none_of(decision.plan.steps, [](const Step& step) {
+    return std::holds_alternative<SetPartition>(step.action);
+  }));
 }
 
 TEST_F(FunctionTest, DescribesDriverAndReset) {

@@ -169,7 +169,8 @@ std::vector<GuestController> Generator::controllers() {
 
 std::variant<LeasedVf, LeasedFunction> Generator::device() {
   if (flag()) {
-    return LeasedFunction{perhaps(std::string("nvgrace_gpu_vfio_pci"))};
+    return LeasedFunction{perhaps(std::string("nvgrace_gpu_vfio_pci")),
+                          perhaps(static_cast<unsigned>(number(255)))};
   }
   return LeasedVf{static_cast<unsigned>(number(any32)),
                   static_cast<unsigned>(number(any32)),
@@ -220,8 +221,8 @@ EditDomain Generator::edit() {
 }
 
 Action Generator::action() {
-  static_assert(std::variant_size_v<Action> == 18, "a new kind of action needs a case here");
-  switch (number(17)) {
+  static_assert(std::variant_size_v<Action> == 19, "a new kind of action needs a case here");
+  switch (number(18)) {
     case 0:
       return CreateVfs{pci(), static_cast<unsigned>(number(any32)), flag(), perhaps(flag()),
                        perhaps(pci())};
@@ -259,6 +260,11 @@ Action Generator::action() {
           {text(), text(), perhaps(static_cast<std::uint32_t>(number(any32))), text()}};
     case 16:
       return ForgetSoftRoce{text()};
+    case 17:
+      return SetPartition{
+          {pci(), pci()},
+          {static_cast<unsigned>(number(any32)), static_cast<unsigned>(number(any32))},
+          flag()};
     default:
       return edit();
   }

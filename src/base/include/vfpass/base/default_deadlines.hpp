@@ -26,6 +26,9 @@ inline constexpr milliseconds netlink{5000};
 inline constexpr milliseconds eswitch{120000};
 /// Creating, listing or removing RDMA links: may load modules.
 inline constexpr milliseconds rdma{30000};
+/// Activating or deactivating a partition of the fabric manager, which trains the NVLinks of its
+/// GPUs, and reading the list before and after it.
+inline constexpr milliseconds fabric{60000};
 /// Reading a driver_override: a driver's probe holds the device's lock until it finishes, with real
 /// mlx5 up to a second.
 inline constexpr milliseconds driverOverride{1000};
@@ -68,6 +71,8 @@ inline constexpr milliseconds hookCreateVfs{12000};
 /// journal, and the next command completes it.
 inline constexpr milliseconds hookRemoveVfs{12000};
 inline constexpr milliseconds hookNetlink{3000};
+/// As `fabric`; what takes longer stays in the journal.
+inline constexpr milliseconds hookFabric{14000};
 /// The trial run before `hook install`: a hook without arguments takes about a millisecond.
 inline constexpr milliseconds hookTrial{5000};
 
@@ -172,6 +177,6 @@ inline constexpr seconds probeRun{60};
 
 static_assert(agentCallWithin(verify) == agentCall);
 static_assert(lock > removeVfs && removeVfs > createVfs);
-static_assert(hookCreateVfs < hookWork && hookRemoveVfs < hookWork);
+static_assert(hookCreateVfs < hookWork && hookRemoveVfs < hookWork && hookFabric < hookWork);
 
 }  // namespace vfpass::deadlines

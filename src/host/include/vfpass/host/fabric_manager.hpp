@@ -7,6 +7,7 @@
 
 #include "vfpass/fabric_partition.hpp"
 #include "vfpass/host/root.hpp"
+#include "vfpass/plan.hpp"
 
 namespace vfpass::host {
 
@@ -25,6 +26,10 @@ std::vector<FabricPartition> parsePartitions(std::string_view output);
 /// it is then killed.
 std::vector<FabricPartition> readPartitions(const std::string& fmpm,
                                             std::chrono::milliseconds deadline);
+
+/// Runs `fmpm -a` or `fmpm -d` for Kernel::setPartition(), and reads the list before and after it.
+void setPartition(const std::string& fmpm, const SetPartition& action,
+                  std::chrono::milliseconds deadline);
 
 /// The version in the output of `nv-fabricmanager --version`; empty: it has none.
 std::string fabricManagerVersion(std::string_view output);

@@ -21,6 +21,7 @@ struct Deadlines {
   std::chrono::milliseconds netlink = deadlines::netlink;
   std::chrono::milliseconds eswitch = deadlines::eswitch;
   std::chrono::milliseconds rdma = deadlines::rdma;
+  std::chrono::milliseconds fabric = deadlines::fabric;
   /// Deadline for all calls together: no single call waits beyond it.
   std::optional<std::chrono::steady_clock::time_point> end = std::nullopt;
 };
@@ -72,6 +73,7 @@ class SystemKernel final : public Kernel {
   std::uint32_t addSoftRoceLink(const std::string& name, const std::string& netdev) override;
   void removeSoftRoceLink(const RdmaLink& link) override;
   std::string bootId() override;
+  void setPartition(const SetPartition& action) override;
 
   /// Traffic of VF `index` of this PF; nullopt when the driver does not count it or the reply omits
   /// the VF. Throws Error, TimeoutError.

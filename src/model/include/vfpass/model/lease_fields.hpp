@@ -120,6 +120,7 @@ void terms(Archive& archive, Lease& lease) {
   archive("interface-form", vf.interfaceForm);
   archive("teaming-with", vf.teamingWith);
   archive.checked("vfio-driver", function.vfioDriver, isOptionalVfioDriver);
+  archive.checked("nvlink-module", function.nvlinkModule, isOptionalByte);
   archive("persistent", lease.persistent);
   archive("guest", lease.guest);
   archive.orEmpty("adopted-element", lease.adoptedElement);

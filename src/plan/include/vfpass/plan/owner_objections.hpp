@@ -35,6 +35,10 @@ void objectToLeases(const std::vector<Lease>& leases, const Lease& wanted,
 void objectToPool(const AttachInput& input, const PciAddress& function, std::string_view pfNetdev,
                   const std::string& remedy, std::vector<Objection>& objections);
 
+/// Adds an objection for each lease of another domain whose GPU has the same NVLink module ID.
+void objectToModules(const std::vector<Lease>& leases, const Lease& wanted,
+                     std::vector<Objection>& objections);
+
 /// Adds an objection for each domain whose XML names the device, the VM's own included if vfpass
 /// did not add that hostdev and neither has nor is about to take it over (`adopt`). `kind` is the
 /// device's, for the remedy: `VF`, `function`.

@@ -66,6 +66,7 @@ struct AttachInput {
   /// says why they are not known; empty: a captured tree lacks them.
   std::optional<std::vector<FabricPartition>> partitions = {};
   std::string partitionProblem = {};
+  bool fabricClient = false;  ///< fmpm is installed
   /// Settings that the persistent XML lacks for the mapping's devices, and requests that cannot be
   /// met.
   std::vector<DomainSetting> settings;

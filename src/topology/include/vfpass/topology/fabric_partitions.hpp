@@ -28,6 +28,7 @@ struct PartitionJudgement {
   std::optional<FabricPartition> partition;  ///< fits, blocked
   std::string summary;                       ///< one line, with the reason unless it fits
   std::string remedy;                        ///< empty if it fits
+  std::vector<unsigned> modules = {};        ///< fits, blocked: of the GPUs, in their order
 };
 
 /// `partitions`: as the fabric manager lists them. `gpus`: those of the board, at least one.
