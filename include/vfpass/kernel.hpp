@@ -151,7 +151,8 @@ class Kernel {
   virtual std::optional<unsigned> totalVfVectors(const PciAddress& pf) = 0;
 
   /// Does nothing where the partitions are as stated already. Throws Error if no partition holds
-  /// exactly the GPUs to activate, or if another active one has some of them; TimeoutError: the
+  /// exactly the GPUs to activate, or if another active one has some of them. Without fmpm nothing
+  /// can be activated, and a deactivation is left to whoever has removed it. TimeoutError: the
   /// fabric manager has not answered the change in time, and may still make it.
   virtual void setPartition(const SetPartition& action) = 0;
 

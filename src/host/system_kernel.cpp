@@ -430,13 +430,12 @@ std::string SystemKernel::bootId() {
 void SystemKernel::setPartition(const SetPartition& action) {
   implementation_->requireLive("the fabric manager's partitions");
   const std::string fmpm = findFmpm(implementation_->root);
-  if (fmpm.empty()) {
-    throw Error("fmpm is not installed on this host: cannot " +
-                    std::string(action.active ? "activate" : "deactivate") +
-                    " the partition of the VM's GPUs",
-                "install fmpm, or run `vfpass attach` again without it: then nothing is activated");
+  if (!fmpm.empty()) {
+    host::setPartition(fmpm, action, implementation_->within(implementation_->deadlines.fabric));
+  } else if (action.active) {
+    throw Error("fmpm is not installed on this host: cannot activate the partition of the GPUs",
+                "install fmpm, or run `vfpass attach` without it: then nothing is activated");
   }
-  host::setPartition(fmpm, action, implementation_->within(implementation_->deadlines.fabric));
 }
 
 bool SystemKernel::unsafeInterrupts() {

@@ -70,7 +70,7 @@ class PartitionJudge {
 
  private:
   static std::string moduleRemedy() {
-    return "`nvidia-smi -q` shows a GPU's Module ID while NVIDIA's driver has it";
+    return "`nvidia-smi -q` shows a GPU's Module Id while NVIDIA's driver has it";
   }
 
   [[nodiscard]] std::optional<unsigned> moduleOf(const PartitionedGpu& gpu) const {
