@@ -1,7 +1,7 @@
 # vfpass verify with several VFs at the same time: two guests with a VF of each of two PFs. In one guest, VFs of different PFs
 # are verified at the same time; between two guests, --all-pairs moves data over all pairs at the same time.
 # covers: src/guest/verify/concurrent_runs.*
-# covers: src/guest/verify/verify_guest.cpp src/guest/verify/verify_guest.* tests/lab/verify_common.sh lab/connectx
+# covers: src/guest/verify/verify_guest.* src/guest/verify/verify_path.* tests/lab/verify_common.sh lab/connectx
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

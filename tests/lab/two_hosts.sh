@@ -1,6 +1,6 @@
 # vfpass verify --peer with a VM of another host: two hosts under test, each with a guest of the same name that has a VF. A wire
 # joins the hosts' cards; ssh has a link of its own.
-# covers: src/guest/remote src/commands/verify_with_peer.cpp src/commands/verification* src/guest/verify/*pair* src/commands/observe_command.cpp
+# covers: src/guest/remote src/commands/verify_with_peer.cpp src/commands/verification* src/guest/verify/*pair* src/guest/verify/party.* src/guest/verify/verify_path.* src/guest/verify/verify_guest.cpp src/commands/observe_command.cpp
 # covers: tests/lab/verify_common.sh lab/lib/link.sh lab/outside/other_hosts.sh lab/connectx
 # shellcheck shell=bash
 set -uo pipefail

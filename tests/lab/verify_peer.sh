@@ -1,6 +1,6 @@
 # vfpass verify --peer with two guests that have VFs of one card, by the kernel's own mlx5_ib. The probes exchange messages
 # through the two agents; only RDMA goes through the card, which counts it.
-# covers: src/guest/verify/*pair* src/guest/agent/include/vfpass/agent/probe_program.* src/guest/verify/transfer_options.* src/probe src/commands/verify_command.cpp src/guest/verify/data_path.*
+# covers: src/guest/verify/*pair* src/guest/verify/party.* src/guest/verify/verify_path.* src/guest/verify/verify_guest.cpp src/guest/agent/include/vfpass/agent/probe_program.* src/guest/verify/transfer_options.* src/probe src/commands/verify_command.cpp src/guest/verify/data_path.*
 # covers: tests/lab/verify_common.sh lab/connectx
 # shellcheck shell=bash
 set -uo pipefail

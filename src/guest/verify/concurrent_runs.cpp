@@ -140,12 +140,6 @@ std::uint64_t sustainedBytes(const Transfer& transfer, const Json& report) {
              : count * transfer.messageBytes;
 }
 
-/// What both ends of a pair counted before the run.
-struct CountersBefore {
-  std::optional<VfTraffic> sent;
-  std::optional<VfTraffic> received;
-};
-
 Transfer transferOf(const WorkingPair& pair, const std::string& memory, const VerifyPlan& plan) {
   Transfer transfer{pair.subject, "write", memory, plan.messageBytes, plan.iterations};
   transfer.software = pair.initiator.port.software || pair.target.port.software;
@@ -285,11 +279,10 @@ std::vector<std::future<PairReports>> runTogether(const std::vector<WorkingPair>
 void moveTogether(const std::vector<WorkingPair>& pairs, const std::string& memory,
                   const VerifyPlan& plan, VerifyReport& report) {
   // Counters from before the first transfer begins.
-  std::vector<CountersBefore> before;
+  std::vector<std::vector<Counted>> before;
   std::vector<Transfer> transfers;
   for (const WorkingPair& pair : pairs) {
-    before.push_back(
-        {pair.initiator.traffic(pair.initiator.lease), pair.target.traffic(pair.target.lease)});
+    before.push_back(countedAt(pair.initiator, pair.target));
     transfers.push_back(transferOf(pair, memory, plan));
   }
   auto runs = runTogether(pairs, transfers, plan);
@@ -302,10 +295,7 @@ void moveTogether(const std::vector<WorkingPair>& pairs, const std::string& memo
     if (!verdict.run) {  // judgeOverlap counts the runs
       continue;
     }
-    report.findings.push_back(
-        judgeCounters(pairs[i].initiator, "all at once", verdict.claimedBytes, before[i].sent));
-    report.findings.push_back(
-        judgeCounters(pairs[i].target, "all at once", verdict.claimedBytes, before[i].received));
+    judgeCounters(std::move(before[i]), "all at once", verdict.claimedBytes, report.findings);
     sustained.push_back(*verdict.run);
     together.pairs.push_back({transfers[i].subject, aloneRate(report.figures, transfers[i]),
                               verdict.run->gigabitsPerSecond});

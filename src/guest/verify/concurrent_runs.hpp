@@ -65,8 +65,8 @@ Finding judgeOverlap(std::size_t pairs, const std::vector<SustainedRun>& runs, A
 /// A pair of VFs between which data has been moved alone.
 struct WorkingPair {
   std::string subject;
-  PairEnd initiator;
-  PairEnd target;
+  PathEnd initiator;
+  PathEnd target;
 };
 
 /// Moves data through all pairs at the same time, with memory of this kind at both ends (`host`,

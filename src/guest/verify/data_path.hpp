@@ -1,7 +1,10 @@
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "choose_gpus.hpp"
@@ -14,102 +17,25 @@
 
 namespace vfpass::verify {
 
-/// The transfers over one data path, and their order. A loopback moves data within one guest, a
-/// pair between two; each adds findings and figures to the report.
-class DataPath {
- public:
-  DataPath(const DataPath&) = delete;
-  DataPath& operator=(const DataPath&) = delete;
-  virtual ~DataPath() = default;
-
- protected:
-  /// `software`: one end is SoftRoCE.
-  DataPath(std::string subject, bool software, const VerifyPlan& plan, VerifyReport& report)
-      : subject_(std::move(subject)), software_(software), plan_(plan), report_(report) {}
-
-  /// Writes and reads in this memory, with and without relaxed ordering, then the latency. False at
-  /// the first failed check.
-  bool tryTransfers(Transfer transfer);
-
-  /// The probe's options for the transfer, with the plan's additional ones.
-  [[nodiscard]] std::vector<std::string> optionsOf(const Transfer& transfer) const;
-
-  virtual bool tryTransfer(const Transfer& transfer) = 0;
-  virtual bool tryLatency(const Transfer& latency) = 0;
-
-  std::string subject_;
-  bool software_;
-  const VerifyPlan& plan_;
-  VerifyReport& report_;
-};
-
-/// The guest's side of a loopback. References must outlive it.
-struct LoopbackGuest {
-  agent::Agent& agent;
-  const agent::PlacedProbe& probe;
-  const VerifyWatch& watch;
-  const std::vector<Lease>& idle;  ///< VFs whose counters have to stand still meanwhile
-};
-
-/// Moves data from one lease's VF to itself, and compares the host's counters after each transfer.
-class LoopbackDataPath : public DataPath {
- public:
-  /// References must outlive the object.
-  LoopbackDataPath(const LoopbackGuest& guest, const Lease& lease, const RdmaPort& port,
-                   const VerifyPlan& plan, VerifyReport& report)
-      : DataPath(lease.entry, port.software, plan, report),
-        guest_(guest),
-        lease_(lease),
-        port_(port) {}
-
-  /// Tests host memory, or with `gpu` that GPU's memory next to host memory. Stops and returns
-  /// false at the first failed check. Throws AgentUnavailable.
-  bool tryMemory(const std::optional<TestedGpu>& gpu);
-
-  /// Writes and reads between this GPU's memory and host memory, in both directions. One that fails
-  /// does not stop the others. Throws AgentUnavailable.
-  void tryMixedMemory(const TestedGpu& gpu);
-
-  /// All message sizes in host memory, or in that GPU's. Throws AgentUnavailable.
-  void trySizes(const std::optional<TestedGpu>& gpu);
-
- private:
-  bool tryTransfer(const Transfer& transfer) override;
-  bool tryLatency(const Transfer& latency) override;
-  [[nodiscard]] Transfer transferIn(const std::optional<TestedGpu>& gpu) const;
-  /// Runs the probe, and compares the counters if its report passes `judge`.
-  template <typename Judge>
-  bool conclude(const Transfer& transfer, const std::vector<std::string>& options,
-                const Judge& judge);
-  [[nodiscard]] std::vector<OtherVf> otherVfs() const;
-  void judgeCounters(const std::string& label, std::uint64_t claimedBytes,
-                     const std::optional<VfTraffic>& before, std::vector<OtherVf> others);
-  [[nodiscard]] nlohmann::json runLoopback(const Transfer& transfer,
-                                           const std::vector<std::string>& options) const;
-
-  LoopbackGuest guest_;
-  const Lease& lease_;
-  const RdmaPort& port_;
-};
-
-/// One end of a data path between two guests. References must outlive it.
-struct PairEnd {
+/// One end of a data path. References must outlive it.
+struct PathEnd {
   agent::Agent& agent;
   const agent::PlacedProbe& probe;
   Lease lease;
   RdmaPort port;
   HostSide host;
   ReadTraffic traffic;
-  std::string machine;           ///< as in PairGuest
-  std::optional<TestedGpu> gpu;  ///< whose memory the next tryMemory("gpu") uses
-  std::string subject;           ///< subject of findings about this end only
-  std::string noRdmaCm = {};     ///< why rdma_cm cannot be tried here; empty: it can
+  std::string machine;                ///< as in PairGuest
+  std::string subject;                ///< subject of findings about this end only
+  std::string noRdmaCm;               ///< why rdma_cm cannot be tried here; empty: it can
+  std::vector<Lease> idle = {};       ///< VFs of its guest that move no data meanwhile
+  std::optional<TestedGpu> gpu = {};  ///< whose memory transfers in GPU memory use
 };
 
 /// An end with the agent to use for it.
 struct SessionEnd {
   agent::Agent& agent;
-  const PairEnd& end;
+  const PathEnd& end;
 };
 
 /// Runs `listen` in the target's guest and `connect` with these options in the initiator's, and
@@ -117,21 +43,36 @@ struct SessionEnd {
 PairReports runSession(const SessionEnd& initiator, const SessionEnd& target,
                        const VerifyPlan& plan, const std::vector<std::string>& operation);
 
-/// Compares the counters of this end's VF with the bytes that its guest claims to have moved.
-Finding judgeCounters(const PairEnd& end, const std::string& label, std::uint64_t claimedBytes,
-                      const std::optional<VfTraffic>& before);
+/// What the host has counted so far for an end, which must outlive it.
+struct Counted {
+  const PathEnd* end;
+  std::optional<VfTraffic> own;
+  std::vector<OtherVf> others;  ///< the guest's idle VFs
+};
 
-/// Moves data from one guest's VF to another's: reachability, writes and reads with and without
-/// relaxed ordering, latency. Compares the counters of both VFs after each transfer. Adds findings
-/// and figures to the report. A guest that does not allow a step is a finding.
-class PairDataPath : public DataPath {
+/// Of both ends; of a loopback, which has the same end twice, once.
+std::vector<Counted> countedAt(const PathEnd& initiator, const PathEnd& target);
+
+/// Compares the counters of each end's VF with the bytes that its guest claims to have moved since
+/// `before`. If they have moved enough, also checks that no idle VF has moved as much.
+void judgeCounters(std::vector<Counted> before, const std::string& label,
+                   std::uint64_t claimedBytes, std::vector<Finding>& findings);
+
+/// Moves data from one VF to another: writes and reads with and without relaxed ordering, latency,
+/// sizes. A loopback has the same end twice, and one probe for both. Compares the counters of the
+/// VFs after each transfer. Adds findings and figures to the report. Of two guests, one that does
+/// not allow a step is a finding; in a loopback that is an error: throws AgentUnavailable.
+class DataPath {
  public:
   /// References must outlive the object.
-  PairDataPath(std::string subject, const PairEnd& initiator, const PairEnd& target,
-               const VerifyPlan& plan, VerifyReport& report)
-      : DataPath(std::move(subject), initiator.port.software || target.port.software, plan, report),
+  DataPath(std::string subject, const PathEnd& initiator, const PathEnd& target,
+           const VerifyPlan& plan, VerifyReport& report)
+      : subject_(std::move(subject)),
         initiator_(initiator),
-        target_(target) {}
+        target_(target),
+        software_(initiator.port.software || target.port.software),
+        plan_(plan),
+        report_(report) {}
 
   /// Whether the target's IP address answers the initiator, through the VF's interface. Never
   /// fails: RDMA does not need it.
@@ -140,7 +81,8 @@ class PairDataPath : public DataPath {
   void connectByRdmaCm();
   /// Both return false at the first failed check.
   bool reach();
-  /// `host`, or `gpu`: GPU memory of both ends, next to host memory.
+  /// `host`, or `gpu`: GPU memory of both ends, next to host memory. Writes and reads, then the
+  /// latency.
   bool tryMemory(const std::string& memory);
 
   /// Writes and reads between memory of different kinds: `gpu` stands for the initiator's GPU and
@@ -150,19 +92,27 @@ class PairDataPath : public DataPath {
   void trySizes(const std::string& memory);
 
  private:
-  [[nodiscard]] std::string guestSetups() const;
-  bool tryTransfer(const Transfer& transfer) override;
-  bool tryLatency(const Transfer& latency) override;
-  /// With the counters of both VFs, if it passed.
-  template <typename Judge>
-  bool concludeWithCounters(const std::string& key, const std::vector<std::string>& options,
-                            const Transfer& transfer, const Judge& judge);
-  template <typename Judge>
-  bool conclude(const std::string& key, const std::vector<std::string>& operation,
-                const Judge& judge);
+  using JudgeTransfer = Finding(const Transfer&, const PairReports&, std::vector<Figure>&);
 
-  const PairEnd& initiator_;
-  const PairEnd& target_;
+  [[nodiscard]] bool isLoopback() const { return &initiator_ == &target_; }
+  [[nodiscard]] std::string guestSetups() const;
+  [[nodiscard]] Transfer transferIn(const std::string& memory) const;
+  bool tryTransfer(const Transfer& transfer);
+  bool tryLatency(const Transfer& latency);
+  [[nodiscard]] PairReports exchange(const std::vector<std::string>& operation) const;
+  /// `name`: of the finding's key, if there is no report.
+  bool conclude(const std::string& name, const std::vector<std::string>& operation,
+                const std::function<Finding(const PairReports&)>& judge);
+  /// With the counters of the VFs, if it passed.
+  bool concludeWithCounters(const std::string& name, const std::vector<std::string>& options,
+                            const Transfer& transfer, JudgeTransfer* judge);
+
+  std::string subject_;
+  const PathEnd& initiator_;
+  const PathEnd& target_;
+  bool software_;  ///< one end is SoftRoCE
+  const VerifyPlan& plan_;
+  VerifyReport& report_;
 };
 
 }  // namespace vfpass::verify

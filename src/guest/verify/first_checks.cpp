@@ -73,7 +73,7 @@ exit 3
 
 }  // namespace
 
-void Layer::enter(const char* key, const char* expectation) {
+void Layer::enter(const std::string& key, const char* expectation) {
   key_ = key;
   expectation_ = expectation;
 }

@@ -19,13 +19,13 @@ class Layer {
  public:
   explicit Layer(std::function<void(const Finding&)> report) : report_(std::move(report)) {}
 
-  void enter(const char* key, const char* expectation);
+  void enter(const std::string& key, const char* expectation);
   void reportPassed(const std::string& seen) const;
   void reportError(const Error& error) const;
 
  private:
   std::function<void(const Finding&)> report_;
-  const char* key_ = "";
+  std::string key_;
   const char* expectation_ = "";
 };
 

@@ -74,7 +74,7 @@ class BaselineMeasurement {
   void measure(const std::string& gpu) {
     Transfer transfer{"", "write", gpu.empty() ? "host" : "gpu", plan_.messageBytes,
                       plan_.iterations};
-    transfer.gpu = transfer.gpuAddress = gpu;
+    transfer.gpu = gpu;
     transfer.besideHost = !gpu.empty();
     for (const bool relaxed : relaxedOrderings(RelaxedOrdering::both, false)) {
       for (const char* operation : {"write", "read"}) {
@@ -89,8 +89,8 @@ class BaselineMeasurement {
 
  private:
   void move(const Transfer& transfer) {
-    auto arguments = portArguments("loopback", port_, transfer.gpuAddress,
-                                   deadlines::probeWithin(plan_.timeout));
+    auto arguments =
+        portArguments("loopback", port_, transfer.gpu, deadlines::probeWithin(plan_.timeout));
     const auto options = transferOptions(transfer);
     arguments.insert(arguments.end(), options.begin(), options.end());
     const Finding data = judgeTransfer(transfer, run_(arguments), figures);

@@ -15,10 +15,11 @@
 
 namespace vfpass::verify {
 
-/// Both probes' reports on one session.
+/// Both probes' reports on one session; of a loopback that of its only probe, `initiator`.
 struct PairReports {
   nlohmann::json initiator;
   nlohmann::json target;
+  bool loopback = false;
 };
 
 /// The error that caused the session to fail; empty: none. Untrusted.
@@ -33,16 +34,16 @@ Finding judgeNetwork(const std::string& subject, const Lease& initiator, const L
 Finding judgeReach(const std::string& subject, const PairReports& reports,
                    const std::string& guestSetups);
 
-/// As judgeTransfer(); in addition, the guest that owns the written memory must itself report that
-/// it checked all bytes.
+/// As judgeTransfer(); between two guests, the one that owns the written memory must also itself
+/// report that it checked all bytes.
 Finding judgePairTransfer(const Transfer& transfer, const PairReports& reports,
                           std::vector<Figure>& figures);
 
-/// As judgeLatency(); in addition, the target must report that its part passed.
+/// As judgeLatency(); between two guests, the target must also report that its part passed.
 Finding judgePairLatency(const Transfer& latency, const PairReports& reports,
                          std::vector<Figure>& figures);
 
-/// As judgeSizes(); in addition, the target must report that its part passed.
+/// As judgeSizes(); between two guests, the target must also report that its part passed.
 Finding judgePairSizes(const Transfer& transfer, const PairReports& reports,
                        std::vector<Figure>& figures);
 

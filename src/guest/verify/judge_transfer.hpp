@@ -30,7 +30,6 @@ struct Transfer {
   bool relaxedOrdering = false;
   bool besideHost = false;        ///< first measure host memory in the same session
   std::string gpu = {};           ///< name of the GPU, for the report; empty for host memory
-  std::string gpuAddress = {};    ///< in the guest
   std::string targetMemory = {};  ///< if it differs from the initiator's
   bool software = false;  ///< SoftRoCE: its rate means nothing, so transfers are not prolonged
 

@@ -69,15 +69,13 @@ std::vector<std::string> transferOptions(const Transfer& transfer) {
 }
 
 std::vector<Transfer> mixedTransfers(const std::string& subject, const VerifyPlan& plan,
-                                     bool software, const std::vector<std::string>& initiators) {
+                                     bool software, const std::string& initiatorMemory) {
   std::vector<Transfer> transfers;
-  for (const std::string& initiator : initiators) {
-    for (const char* operation : {"write", "read"}) {
-      Transfer transfer{subject, operation, initiator, plan.messageBytes, plan.iterations};
-      transfer.targetMemory = initiator == "gpu" ? "host" : "gpu";
-      transfer.software = software;
-      transfers.push_back(transfer);
-    }
+  for (const char* operation : {"write", "read"}) {
+    Transfer transfer{subject, operation, initiatorMemory, plan.messageBytes, plan.iterations};
+    transfer.targetMemory = initiatorMemory == "gpu" ? "host" : "gpu";
+    transfer.software = software;
+    transfers.push_back(transfer);
   }
   return transfers;
 }

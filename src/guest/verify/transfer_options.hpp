@@ -21,11 +21,10 @@ std::vector<bool> relaxedOrderings(RelaxedOrdering wanted, bool software);
 /// The probe's options for a transfer, without those for the port and the roles.
 std::vector<std::string> transferOptions(const Transfer& transfer);
 
-/// Writes and reads between GPU memory and host memory. `initiators`: memories that the initiator
-/// may have in them; the target has the other one.
+/// A write and a read between GPU memory and host memory: the initiator's is `initiatorMemory`, and
+/// the target has the other one.
 std::vector<Transfer> mixedTransfers(const std::string& subject, const VerifyPlan& plan,
-                                     bool software,
-                                     const std::vector<std::string>& initiators = {"gpu", "host"});
+                                     bool software, const std::string& initiatorMemory);
 
 /// The findings for mixedTransfers() that are not tried because GPU memory alone failed.
 std::vector<Finding> mixedNotTried(const std::string& prefix, const std::string& subject);

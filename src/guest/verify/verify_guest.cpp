@@ -1,11 +1,10 @@
 #include "vfpass/verify/verify_guest.hpp"
 
 #include <algorithm>
-#include <map>
+#include <memory>
 #include <mutex>
 #include <numeric>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,186 +12,350 @@
 #include "after_run.hpp"
 #include "choose_gpus.hpp"
 #include "concurrent_runs.hpp"
-#include "data_path.hpp"
 #include "first_checks.hpp"
 #include "guest_tools.hpp"
-#include "guest_view.hpp"
-#include "judge_bandwidth.hpp"
 #include "judge_guest.hpp"
-#include "transfer_options.hpp"
+#include "party.hpp"
+#include "verify_path.hpp"
 #include "vfpass/base/deadline.hpp"
+#include "vfpass/verify/verify_pair.hpp"
 
 namespace vfpass::verify {
 namespace {
 
-/// What all VFs of one verification have in common. Only read, so threads may share it.
-struct GuestUnderTest {
-  const VerifyPlan& plan;
-  const GuestView& view;
-  const agent::PlacedProbe& probe;
-  bool gpuUsable = false;       ///< GPU memory is tested, and the guest can use it for RDMA
-  std::set<std::string> tools;  ///< perftest and nccl-tests in the guest
-  std::map<std::string, std::vector<std::size_t>> gpus;  ///< assignGpus()
-};
+/// Of each path; nullptr: not verified.
+using PathResults = std::vector<std::unique_ptr<PathVerification>>;
 
-/// The results for one VF.
-struct VfResult {
-  VerifyReport report;                ///< findings and figures
-  GpuCoverage gpus;                   ///< those tested with this VF
-  std::optional<RdmaPort> port = {};  ///< set when data was moved
-  bool ended = true;                  ///< false: an error, which is the last finding, stopped it
-};
+std::vector<GuestUnderTest> guestsUnderTest(const std::vector<const PairGuest*>& guests) {
+  std::vector<GuestUnderTest> all;
+  for (const PairGuest* each : guests) {
+    all.push_back(
+        {*each, all.empty() ? "" : each->domainName + ":", assignGpus(each->leases, each->gpus)});
+  }
+  return all;
+}
 
-/// One VF's part of a verification.
-struct VfPart {
-  const Lease& lease;
-  std::string position;     ///< for the progress, such as `rail0, 1 of 8`
-  std::vector<Lease> idle;  ///< the guest's VFs over which no other part moves data meanwhile
-};
+std::size_t gpusOfCuda(const GuestView& view) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(view.gpus, [](const GuestGpu& gpu) { return gpu.index.has_value(); }));
+}
 
-class VfVerification {
+bool isSlow(const Finding& finding) {
+  return finding.outcome == Outcome::failed && finding.key.starts_with("bandwidth");
+}
+
+template <typename Item>
+void append(std::vector<Item>& to, const std::vector<Item>& from) {
+  to.insert(to.end(), from.begin(), from.end());
+}
+
+class Verification {
  public:
-  VfVerification(agent::Agent agent, const GuestUnderTest& guest, const VerifyWatch& watch,
-                 const VfPart& part)
-      : agent_(std::move(agent)),
-        guest_(guest),
+  /// `guests`: one, whose VFs move data in loopback, or the initiator and the target.
+  Verification(const std::vector<const PairGuest*>& guests, const VerifyPlan& plan,
+               const VerifyWatch& watch)
+      : plan_(plan),
         watch_(watch),
-        part_(part),
-        lease_(part.lease),
-        result_{{}, GpuCoverage(guest.plan.gpus)} {}
-
-  VfResult run() {
-    try {
-      verify();
-    } catch (const Error& error) {
-      layer_.reportError(error);
-      result_.ended = false;
+        forRepeats_(plan.probeTimeout),
+        guests_(guestsUnderTest(guests)),
+        paths_(pairLeases(guests.front()->leases, guests.back()->leases)) {
+    for (const GuestUnderTest& each : guests_) {
+      parties_.emplace_back(each, report_);
     }
-    return std::move(result_);
+  }
+
+  VerifyReport run(const agent::ProbeFile& probe) {
+    watch_.show(isLoopback() ? "checking the guest" : "checking both guests");
+    bool reached = true;
+    for (std::size_t i = 0; i < guests_.size(); ++i) {
+      reached = reach(guests_[i], parties_[i], probe) && reached;
+    }
+    if (reached) {
+      try {
+        verify();
+      } catch (const Error& error) {
+        layer_.reportError(error);
+      }
+    }
+    // Also of a verification that an error ended: the logs may have its reason.
+    quoteLogs();
+    return std::move(report_);
   }
 
  private:
-  void verify() {
-    layer_.enter("device-host", "the host sees the VF");
-    const HostSide host = watch_.host ? watch_.host(lease_) : HostSide{};
-    const DeviceVerdict device =
-        judgeEntry(lease_, guest_.view, watch_.host ? &host : nullptr, guest_.plan.gpus);
-    addAll(device.findings);
-    watch_.show(part_.position + ": host memory");
-    layer_.enter("data-host", "the probe moves data");
-    if (!device.port) {
-      skipGpus(lease_.entry + " failed before");
-      return;
-    }
-    result_.port = device.port;
-    LoopbackDataPath path({agent_, guest_.probe, watch_, part_.idle}, lease_, *device.port,
-                          guest_.plan, result_.report);
-    if (!path.tryMemory(std::nullopt)) {
-      skipGpus(lease_.entry + " failed before");
-      return;
-    }
-    if (sizesWanted(guest_.plan)) {
-      path.trySizes(std::nullopt);
-    }
-    if (guest_.gpuUsable) {
-      verifyGpus(*device.port, host, path);
-    } else {
-      skipUnusableGpus(guest_.view, ownGpus(), result_.gpus);
-    }
-    runTools(*device.port, std::nullopt);
-    compare(*device.port, host, "host", 0);
-    addOptional(judgeOrdering(lease_.entry, result_.report.figures));
-  }
+  [[nodiscard]] bool isLoopback() const { return guests_.size() == 1; }
 
-  void verifyGpus(const RdmaPort& port, const HostSide& host, LoopbackDataPath& path) {
-    const auto gpus = gpusOf(lease_.entry, port.pci, guest_.view, ownGpus(), result_.gpus);
-    if (gpus.empty() && guest_.plan.gpus.empty()) {
-      add(noGpuForCuda(lease_.entry));
-    }
-    for (const TestedGpu& gpu : gpus) {
-      result_.gpus.tested(gpu, lease_.entry, verifyGpu(port, host, path, gpu));
-    }
-  }
-
-  bool verifyGpu(const RdmaPort& port, HostSide host, LoopbackDataPath& path,
-                 const TestedGpu& gpu) {
-    host.gpu = gpu.path;
-    addAll(judgeGpuPlace(lease_.entry, guest_.view, port.pci, gpu));
-    watch_.show(part_.position + ": GPU memory");
-    layer_.enter("data-gpu", "the probe moves data");
-    const std::size_t first = result_.report.figures.size();
-    if (!path.tryMemory(gpu)) {
-      addAll(mixedNotTried("data-", lease_.entry));
+  // False when the guest cannot be inspected; the report then has the failed check.
+  bool reach(GuestUnderTest& guest, Party& party, const agent::ProbeFile& probe) const {
+    Layer layer([&](const Finding& finding) { party.add(finding); });
+    try {
+      reachGuest(guest.guest.agent, probe, plan_.folder, watch_.pushed, layer, guest.reached);
+      return true;
+    } catch (const Error& error) {
+      layer.reportError(error);
       return false;
     }
-    path.tryMixedMemory(gpu);
-    if (sizesWanted(guest_.plan)) {
-      path.trySizes(gpu);
+  }
+
+  void verify() {
+    // What all VFs of a guest have in common: usable GPU memory, and the guest's own tools.
+    std::vector<std::vector<Finding>> gpus;
+    for (std::size_t i = 0; i < guests_.size(); ++i) {
+      parties_[i].reportUnobserved();
+      gpus.push_back(judgeGpusOf(guests_[i]));
     }
-    addOptional(judgeBesideHost(lease_.entry, figuresFrom(first, result_.report.figures), gpu.path,
-                                gpu.distance));
-    runTools(port, gpu);
-    compare(port, host, "gpu", first);
-    return true;
-  }
-
-  void skipGpus(const std::string& reason) {
-    for (const std::size_t each : ownGpus()) {
-      result_.gpus.skipped(guest_.plan.gpus[each].entry, reason);
+    if (isLoopback() && plan_.tools) {
+      layer_.enter("perftest", "the guest can be searched for its own tools");
+      guests_.front().tools = findTools(guests_.front().guest.agent);
     }
-  }
-
-  void runTools(const RdmaPort& port, const std::optional<TestedGpu>& gpu) {
-    if (guest_.plan.tools) {
-      layer_.enter("perftest", "the guest's own perftest runs");
-      add(runPerftest(agent_, guest_.tools, port,
-                      {lease_.entry, guest_.plan.messageBytes, guest_.plan.iterations, gpu},
-                      result_.report.figures));
+    if (!verifyPaths()) {
+      return;
     }
-  }
-
-  // Both ends are on one port, hence the loopback limit.
-  void compare(const RdmaPort& port, const HostSide& host, const char* memory, std::size_t first) {
-    addOptional(compareWithLimit(lease_.entry, memory, port,
-                                 limitFor(lease_, port, host, memory, Ends::loopback),
-                                 guest_.plan.minimumShare, first, result_.report.figures));
-  }
-
-  [[nodiscard]] std::vector<std::size_t> ownGpus() const {
-    const auto found = guest_.gpus.find(lease_.entry);
-    return found == guest_.gpus.end() ? std::vector<std::size_t>{} : found->second;
-  }
-
-  void add(const Finding& finding) {
-    result_.report.findings.push_back(withConfinement(finding, guest_.view.confinedAs));
-  }
-  void addAll(const std::vector<Finding>& findings) {
-    for (const Finding& finding : findings) {
-      add(finding);
+    moveAllTogether();
+    reportUnpaired();
+    // What concerns the whole guest: NCCL, then the GPUs, of which each has to have been tested.
+    for (std::size_t i = 0; i < guests_.size(); ++i) {
+      parties_[i].addAll(
+          judgeAfterRun(parties_[i].used(), guests_[i].reached.view, parties_[i].afterRun()));
     }
-  }
-  void addOptional(const std::optional<Finding>& finding) {
-    if (finding) {
-      add(*finding);
+    if (isLoopback()) {
+      checkNccl(guests_.front(), parties_.front());
+    }
+    for (std::size_t i = 0; i < guests_.size(); ++i) {
+      reportSystem(guests_[i], parties_[i]);
+      parties_[i].addAll(gpus[i]);
+      parties_[i].reportCoverage(plan_.gpuTest);
     }
   }
 
-  agent::Agent agent_;
-  const GuestUnderTest& guest_;
+  std::vector<Finding> judgeGpusOf(GuestUnderTest& guest) const {
+    const PairGuest& own = guest.guest;
+    if (!testsGpus(plan_.gpuTest, own.gpus)) {
+      return {gpusNotTested(plan_.gpuTest, guest.reached.view)};
+    }
+    auto findings = judgeGpus(guest.reached.view, true, own.nvlink, own.leases, own.gpus);
+    guest.gpuUsable = isGpuUsable(findings);
+    return findings;
+  }
+
+  // False if an error stopped one of them.
+  bool verifyPaths() {
+    const std::vector<VfGroup> groups =
+        independentVfs(guests_.front().guest.leases, guests_.front().gpus);
+    const std::size_t atOnce =
+        plan_.concurrent && isLoopback() ? concurrentGroups(groups.size(), plan_.vcpus) : 1;
+    agent::Agent& agent = guests_.front().guest.agent;
+    PathResults results(paths_.size());
+    if (atOnce == 1) {
+      verifyGroup(allPaths(), agent, results);  // no other VF moves data
+      return collect(results);
+    }
+    std::vector<Task> tasks;
+    for (const VfGroup& group : groups) {
+      tasks.emplace_back([&, this](const agent::Agent::Checkpoint& checkpoint) {
+        agent::Agent own = agent.withCheckpoint(checkpoint);
+        verifyGroup(group, own, results);
+      });
+    }
+    runConcurrently(tasks, atOnce, [&agent] { agent.checkpoint(); });
+    report_.concurrentVfs = atOnce;
+    repeatSlow(agent, results);
+    return collect(results);
+  }
+
+  [[nodiscard]] VfGroup allPaths() const {
+    VfGroup all(paths_.size());
+    std::iota(all.begin(), all.end(), 0U);
+    return all;
+  }
+
+  void verifyGroup(const VfGroup& group, agent::Agent& agent, PathResults& results) const {
+    for (const std::size_t each : group) {
+      results[each] = verifyPath(each, group, agent);
+      if (!results[each]->ended()) {
+        return;
+      }
+    }
+  }
+
+  [[nodiscard]] std::unique_ptr<PathVerification> verifyPath(std::size_t which,
+                                                             const VfGroup& group,
+                                                             agent::Agent& agent) const {
+    const auto& [initiator, target] = paths_[which];
+    PathPart part;
+    part.leases = {initiator, target};
+    part.subject = initiator.entry;
+    if (isLoopback()) {
+      for (const std::size_t each : group) {
+        part.idle.push_back(paths_[each].initiator);
+      }
+    } else {
+      part.subject += " - " + guests_.back().prefix + target.entry;
+    }
+    part.position =
+        part.subject + ", " + std::to_string(which + 1) + " of " + std::to_string(paths_.size());
+    auto path = std::make_unique<PathVerification>(guests_, std::move(part), plan_, watch_);
+    path->run(agent);
+    return path;
+  }
+
+  // The other VFs may have used what this one lacked, such as the link of a shared switch. What an
+  // error ends says less than what was measured before.
+  void repeatSlow(agent::Agent& agent, PathResults& results) {
+    for (std::size_t each = 0; each < results.size(); ++each) {
+      const std::string& entry = paths_[each].initiator.entry;
+      if (!results[each] || !isTooSlow(entry, results[each]->report())) {
+        continue;
+      }
+      auto alone = verifyPath(each, allPaths(), agent);
+      if (alone->ended()) {
+        report_.together[entry] = std::move(results[each]->report().figures);
+        results[each] = std::move(alone);
+      }
+    }
+  }
+
+  [[nodiscard]] bool isTooSlow(const std::string& entry, const VerifyReport& report) const {
+    return std::ranges::any_of(report.findings, isSlow) ||
+           (plan_.isSlow && !forRepeats_.over() && plan_.isSlow(entry, report.figures));
+  }
+
+  bool collect(const PathResults& results) {
+    bool ended = true;
+    for (const auto& each : results) {
+      ended = ended && each && each->ended();
+      if (!each) {
+        continue;
+      }
+      for (std::size_t i = 0; i < parties_.size(); ++i) {
+        parties_[i].take(each->parties()[i], report_.findings.size());
+      }
+      append(report_.findings, each->report().findings);
+      append(report_.figures, each->report().figures);
+      if (const auto pair = each->working()) {
+        working_.push_back(*pair);
+        gpusPassed_ = gpusPassed_ && each->gpusPassed();
+      }
+    }
+    return ended;
+  }
+
+  void moveAllTogether() {
+    if (!plan_.allPairs || working_.empty()) {
+      return;
+    }
+    watch_.show("all pairs at the same time");
+    layer_.enter("all-pairs", "all pairs move data at the same time");
+    auto withoutGpus = working_;
+    for (WorkingPair& pair : withoutGpus) {
+      pair.initiator.gpu.reset();
+      pair.target.gpu.reset();
+    }
+    moveTogether(withoutGpus, "host", plan_, report_);
+    if (gpusPassed_) {
+      moveTogether(working_, "gpu", plan_, report_);
+    }
+  }
+
+  // An entry without a counterpart is waived. Without any pair the verification fails, since
+  // nothing was tested.
+  void reportUnpaired() {
+    for (const Lease& lease : guests_.front().guest.leases) {
+      const bool paired = std::ranges::any_of(
+          paths_, [&](const LeasePair& each) { return each.initiator.entry == lease.entry; });
+      if (!paired) {
+        parties_.front().add(seenByHost(
+            {"peer-network", lease.entry, paths_.empty() ? Outcome::failed : Outcome::waived,
+             "a VF of the same link layer in " + guests_.back().guest.domainName, "none left",
+             paths_.empty() ? "name another peer" : ""}));
+      }
+    }
+  }
+
+  void checkNccl(const GuestUnderTest& guest, Party& party) {
+    agent::Agent& agent = guest.guest.agent;
+    const auto& leases = guest.guest.leases;
+    const bool isMirrored =
+        std::ranges::any_of(leases, [](const Lease& lease) { return lease.guest.isMirrored(); });
+    if (testsGpus(plan_.gpuTest, guest.guest.gpus) && isMirrored) {
+      layer_.enter("nccl-topology", "the guest can be searched for NCCL's topology file");
+      party.add(judgeNcclTopology(agent, guestSetupOf(leases), devicesIn(guest, party.used())));
+    }
+    if (plan_.tools && guest.gpuUsable) {
+      watch_.show("nccl-tests");
+      layer_.enter("nccl-tests", "nccl-tests run in the guest");
+      if (guest.tools.contains(allReduceTest)) {
+        party.askAgain();  // it may add to the kernel log
+      }
+      party.add(runAllReduce(agent, guest.tools, gpusOfCuda(guest.reached.view), report_.figures));
+    }
+  }
+
+  // The VFs that were found in the guest, and the leased GPUs.
+  [[nodiscard]] std::vector<NcclFileDevice> devicesIn(const GuestUnderTest& guest,
+                                                      const std::vector<UsedPort>& used) const {
+    std::vector<NcclFileDevice> devices;
+    const auto addAt = [&](const std::string& pci, const std::string& entry) {
+      if (const auto address = parsePciAddress(pci)) {
+        const auto link = plan_.links.find(entry);
+        devices.push_back({*address, link == plan_.links.end() ? PcieLink{} : link->second});
+      }
+    };
+    for (const UsedPort& each : used) {
+      addAt(each.port.pci, each.subject);
+    }
+    for (const LeasedGpu& each : guest.guest.gpus) {
+      const GuestGpu* gpu = gpuAtPlaceOf(guest.reached.view, each);
+      addAt(gpu == nullptr ? "" : gpu->pci, each.entry);
+    }
+    return devices;
+  }
+
+  void reportSystem(const GuestUnderTest& guest, Party& party) const {
+    party.addAll(judgeGuestSystem(guest.reached.view));
+    if (guest.guest.placement) {
+      party.addOptional(judgePlacement(*guest.guest.placement));
+    } else if (!isLoopback() && guest.guest.host) {
+      // Why a host that was not asked tells nothing is another finding.
+      party.add(placementNotReported());
+    }
+  }
+
+  // At each guest's own findings, and with its name at those of pairs.
+  void quoteLogs() {
+    const auto ofPaths = findingsOfPaths();
+    for (std::size_t i = 0; i < guests_.size(); ++i) {
+      const std::string own = "the guest's kernel log";
+      parties_[i].quoteLog(parties_[i].own(), own);
+      parties_[i].quoteLog(ofPaths,
+                           isLoopback() ? own : "kernel log of " + guests_[i].guest.domainName);
+    }
+  }
+
+  [[nodiscard]] std::vector<std::size_t> findingsOfPaths() const {
+    std::vector<std::size_t> found;
+    for (std::size_t each = 0; each < report_.findings.size(); ++each) {
+      const auto owns = [each](const Party& party) {
+        return std::ranges::find(party.own(), each) != party.own().end();
+      };
+      if (std::ranges::none_of(parties_, owns)) {
+        found.push_back(each);
+      }
+    }
+    return found;
+  }
+
+  const VerifyPlan& plan_;
   const VerifyWatch& watch_;
-  const VfPart& part_;
-  const Lease& lease_;
-  VfResult result_;
-  Layer layer_{[this](const Finding& finding) { add(finding); }};
+  Deadline forRepeats_;  ///< the checks that follow need time as well
+  VerifyReport report_;
+  std::vector<GuestUnderTest> guests_;
+  std::vector<Party> parties_;    ///< of each guest
+  std::vector<LeasePair> paths_;  ///< in a loopback, each VF with itself
+  std::vector<WorkingPair> working_;
+  bool gpusPassed_ = true;  ///< of all working pairs
+  Layer layer_{[this](const Finding& finding) { parties_.front().add(finding); }};
 };
-
-/// Verifies one VF: device, RDMA, host memory, then the memory of its GPUs; stops at the first
-/// failed check. Threads may verify different VFs at the same time if each has its own agent and
-/// `watch` is thread-safe.
-VfResult verifyVf(const agent::Agent& agent, const GuestUnderTest& guest, const VerifyWatch& watch,
-                  const VfPart& part) {
-  return VfVerification(agent, guest, watch, part).run();
-}
 
 template <typename Result, typename Argument>
 std::function<Result(Argument)> locked(const std::function<Result(Argument)>& call,
@@ -215,232 +378,54 @@ VerifyWatch withLock(VerifyWatch watch, std::mutex& mutex) {
   return watch;
 }
 
-VfGroup allOf(const std::vector<Lease>& leases) {
-  VfGroup all(leases.size());
-  std::iota(all.begin(), all.end(), 0U);
-  return all;
-}
-
-template <typename Item>
-void append(std::vector<Item>& to, const std::vector<Item>& from) {
-  to.insert(to.end(), from.begin(), from.end());
-}
-
-std::size_t gpusOfCuda(const GuestView& view) {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(view.gpus, [](const GuestGpu& gpu) { return gpu.index.has_value(); }));
-}
-
-bool isSlow(const Finding& finding) {
-  return finding.outcome == Outcome::failed && finding.key.starts_with("bandwidth");
-}
-
-class Verification {
- public:
-  Verification(agent::Agent& agent, const VerifyPlan& plan, const VerifyWatch& watch)
-      : agent_(agent),
-        plan_(plan),
-        watch_(withLock(watch, mutex_)),
-        testsGpus_(testsGpus(plan.gpuTest, plan.gpus)),
-        forRepeats_(plan.probeTimeout) {}
-
-  VerifyReport run(const agent::ProbeFile& probe) {
-    try {
-      reach(probe);
-    } catch (const Error& error) {
-      layer_.reportError(error);
-    }
-    // Also of a verification that an error ended: the log may have its reason.
-    if (const auto& after = viewAfterRun()) {
-      quoteKernelLog(report_.findings, after->kernelLog);
-    }
-    return report_;
-  }
-
- private:
-  void reach(const agent::ProbeFile& probe) {
-    watch_.show("checking the guest");
-    reachGuest(agent_, probe, plan_.folder, watch_.pushed, layer_, guest_);
-    const GuestView& view = guest_.view;
-    confinedAs_ = view.confinedAs;
-    // What all VFs have in common: usable GPU memory, and the guest's own tools.
-    const auto gpus = testsGpus_ ? judgeGpus(view, true, plan_.nvlink, plan_.leases, plan_.gpus)
-                                 : std::vector{gpusNotTested(plan_.gpuTest, view)};
-    const bool gpuUsable = testsGpus_ && isGpuUsable(gpus);
-    layer_.enter("perftest", "the guest can be searched for its own tools");
-    const auto tools = plan_.tools ? findTools(agent_) : std::set<std::string>{};
-    const GuestUnderTest tested{plan_,     view,  guest_.probe,
-                                gpuUsable, tools, assignGpus(plan_.leases, plan_.gpus)};
-    GpuCoverage coverage(plan_.gpus);
-    if (!verifyVfs(tested, coverage)) {
-      return;
-    }
-    addAll(judgeAfterRun(used_, view, viewAfterRun()));
-    // What concerns the whole guest: NCCL, then the GPUs, of which each has to have been tested.
-    if (testsGpus_ && isMirrored()) {
-      layer_.enter("nccl-topology", "the guest can be searched for NCCL's topology file");
-      add(judgeNcclTopology(agent_, guestSetupOf(plan_.leases), devicesIn(view)));
-    }
-    if (plan_.tools && gpuUsable) {
-      watch_.show("nccl-tests");
-      layer_.enter("nccl-tests", "nccl-tests run in the guest");
-      if (tools.contains(allReduceTest)) {
-        askedAfterRun_ = false;  // it may add to the kernel log
-      }
-      add(runAllReduce(agent_, tools, gpusOfCuda(view), report_.figures));
-    }
-    addAll(judgeGuestSystem(view));
-    if (const auto placement = plan_.placement ? judgePlacement(*plan_.placement) : std::nullopt) {
-      add(*placement);
-    }
-    addAll(gpus);
-    if (testsGpus_) {
-      addAll(coverage.findings());
-    }
-  }
-
-  // Asked once, and again after nccl-tests; not without a probe.
-  const std::optional<GuestView>& viewAfterRun() {
-    if (!askedAfterRun_ && !guest_.probe.path.empty()) {
-      askedAfterRun_ = true;
-      if (auto after = readErrors(agent_, guest_.probe)) {
-        after_ = std::move(after);  // otherwise an earlier one still explains earlier failures
-      }
-    }
-    return after_;
-  }
-
-  // False if an error stopped one of them.
-  bool verifyVfs(const GuestUnderTest& guest, GpuCoverage& coverage) {
-    const std::vector<VfGroup> groups = independentVfs(plan_.leases, guest.gpus);
-    const std::size_t atOnce = plan_.concurrent ? concurrentGroups(groups.size(), plan_.vcpus) : 1;
-    std::vector<std::optional<VfResult>> results(plan_.leases.size());
-    if (atOnce == 1) {
-      verifyGroup(guest, allOf(plan_.leases), agent_, results);  // no other VF moves data
-      return collect(results, coverage);
-    }
-    std::vector<Task> tasks;
-    for (const VfGroup& group : groups) {
-      tasks.emplace_back([&, this](const agent::Agent::Checkpoint& checkpoint) {
-        verifyGroup(guest, group, agent_.withCheckpoint(checkpoint), results);
-      });
-    }
-    runConcurrently(tasks, atOnce, [this] { agent_.checkpoint(); });
-    report_.concurrentVfs = atOnce;
-    repeatSlow(guest, results);
-    return collect(results, coverage);
-  }
-
-  void verifyGroup(const GuestUnderTest& guest, const VfGroup& group, const agent::Agent& agent,
-                   std::vector<std::optional<VfResult>>& results) const {
-    for (const std::size_t each : group) {
-      results[each] = verifyVf(agent, guest, watch_, partOf(each, group));
-      if (!results[each]->ended) {
-        return;
-      }
-    }
-  }
-
-  // The other VFs may have used what this one lacked, such as the link of a shared switch. What an
-  // error ends says less than what was measured before.
-  void repeatSlow(const GuestUnderTest& guest, std::vector<std::optional<VfResult>>& results) {
-    for (std::size_t each = 0; each < results.size(); ++each) {
-      if (!results[each] || !isTooSlow(plan_.leases[each].entry, results[each]->report)) {
-        continue;
-      }
-      VfResult alone = verifyVf(agent_, guest, watch_, partOf(each, allOf(plan_.leases)));
-      if (alone.ended) {
-        report_.together[plan_.leases[each].entry] = std::move(results[each]->report.figures);
-        results[each] = std::move(alone);
-      }
-    }
-  }
-
-  [[nodiscard]] bool isTooSlow(const std::string& entry, const VerifyReport& report) const {
-    return std::ranges::any_of(report.findings, isSlow) ||
-           (plan_.isSlow && !forRepeats_.over() && plan_.isSlow(entry, report.figures));
-  }
-
-  bool collect(const std::vector<std::optional<VfResult>>& results, GpuCoverage& coverage) {
-    bool ended = true;
-    for (std::size_t lease = 0; lease < results.size(); ++lease) {
-      const auto& each = results[lease];
-      if (each) {
-        if (each->port) {
-          used_.push_back({plan_.leases[lease].entry, *each->port});
-        }
-        append(report_.findings, each->report.findings);
-        append(report_.figures, each->report.figures);
-        coverage.add(each->gpus);
-      }
-      ended = ended && each && each->ended;
-    }
-    return ended;
-  }
-
-  [[nodiscard]] VfPart partOf(std::size_t lease, const VfGroup& group) const {
-    const std::string position = plan_.leases[lease].entry + ", " + std::to_string(lease + 1) +
-                                 " of " + std::to_string(plan_.leases.size());
-    VfPart part{plan_.leases[lease], position, {}};
-    for (const std::size_t each : group) {
-      part.idle.push_back(plan_.leases[each]);
-    }
-    return part;
-  }
-
-  // The VFs that were found in the guest, and the leased GPUs.
-  [[nodiscard]] std::vector<NcclFileDevice> devicesIn(const GuestView& view) const {
-    std::vector<NcclFileDevice> devices;
-    const auto addAt = [&](const std::string& pci, const std::string& entry) {
-      if (const auto address = parsePciAddress(pci)) {
-        const auto link = plan_.links.find(entry);
-        devices.push_back({*address, link == plan_.links.end() ? PcieLink{} : link->second});
-      }
-    };
-    for (const UsedPort& each : used_) {
-      addAt(each.port.pci, each.subject);
-    }
-    for (const LeasedGpu& each : plan_.gpus) {
-      const GuestGpu* gpu = gpuAtPlaceOf(view, each);
-      addAt(gpu == nullptr ? "" : gpu->pci, each.entry);
-    }
-    return devices;
-  }
-
-  [[nodiscard]] bool isMirrored() const {
-    return std::ranges::any_of(plan_.leases,
-                               [](const Lease& lease) { return lease.guest.isMirrored(); });
-  }
-
-  void add(const Finding& finding) {
-    report_.findings.push_back(withConfinement(finding, confinedAs_));
-  }
-  void addAll(const std::vector<Finding>& findings) {
-    for (const Finding& finding : findings) {
-      add(finding);
-    }
-  }
-
-  agent::Agent& agent_;
-  const VerifyPlan& plan_;
-  std::mutex mutex_;
-  VerifyWatch watch_;
-  bool testsGpus_;
-  Deadline forRepeats_;  ///< the checks that follow need time as well
-  VerifyReport report_;
-  std::string confinedAs_;
-  std::vector<UsedPort> used_;
-  ReachedGuest guest_;
-  std::optional<GuestView> after_;
-  bool askedAfterRun_ = false;
-  Layer layer_{[this](const Finding& finding) { add(finding); }};
-};
-
 }  // namespace
 
 VerifyReport verifyGuest(agent::Agent& agent, const agent::ProbeFile& probe, const VerifyPlan& plan,
                          const VerifyWatch& watch) {
-  return Verification(agent, plan, watch).run(probe);
+  std::mutex mutex;
+  const VerifyWatch safe = withLock(watch, mutex);
+  PairGuest guest{agent, "", plan.leases, safe.host, safe.traffic, plan.nvlink, plan.gpus};
+  guest.placement = plan.placement;
+  return Verification({&guest}, plan, safe).run(probe);
+}
+
+VerifyReport verifyPair(const PairGuest& initiator, const PairGuest& target,
+                        const agent::ProbeFile& probe, const VerifyPlan& plan,
+                        const VerifyWatch& watch) {
+  return Verification({&initiator, &target}, plan, watch).run(probe);
+}
+
+namespace {
+
+template <typename Match>
+void takePairs(std::vector<Lease>& initiators, std::vector<Lease>& targets,
+               std::vector<LeasePair>& pairs, const Match& match) {
+  for (auto initiator = initiators.begin(); initiator != initiators.end();) {
+    const auto target =
+        std::ranges::find_if(targets, [&](const Lease& each) { return match(*initiator, each); });
+    if (target == targets.end()) {
+      ++initiator;
+      continue;
+    }
+    pairs.push_back({*initiator, *target});
+    targets.erase(target);
+    initiator = initiators.erase(initiator);
+  }
+}
+
+}  // namespace
+
+std::vector<LeasePair> pairLeases(const std::vector<Lease>& initiators,
+                                  const std::vector<Lease>& targets) {
+  std::vector<Lease> near = initiators;
+  std::vector<Lease> far = targets;
+  std::vector<LeasePair> pairs;
+  takePairs(near, far, pairs,
+            [](const Lease& one, const Lease& other) { return one.entry == other.entry; });
+  takePairs(near, far, pairs, [](const Lease& one, const Lease& other) {
+    return vfOf(one).infiniband == vfOf(other).infiniband;
+  });
+  return pairs;
 }
 
 }  // namespace vfpass::verify

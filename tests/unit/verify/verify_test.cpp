@@ -713,6 +713,16 @@ TEST_F(VerifyTest, DoesNotVerifyDeviceThatDomainDoesNotHold) {
   }
 }
 
+TEST_F(VerifyTest, HostThatCannotBeReadIsItsOwnFindingAndHidesNothing) {
+  host = [](const Lease&) -> HostSide { throw Error("libvirt: connection lost", "start it"); };
+  const auto report = verify();
+  EXPECT_EQ(verdict(report), Outcome::notObservable);
+  EXPECT_EQ(find(report, "device-host").subject, "rail0");
+  EXPECT_EQ(find(report, "device-host").observer, Observer::host);
+  EXPECT_EQ(find(report, "device-host").remedy, "start it");
+  EXPECT_EQ(find(report, "data-host").outcome, Outcome::passed);
+}
+
 TEST_F(VerifyTest, IsNotObservableWhenAnotherVfMovesAsMuch) {
   Lease other = plan.leases.front();
   other.entry = "rail1";

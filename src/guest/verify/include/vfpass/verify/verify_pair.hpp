@@ -10,7 +10,7 @@
 
 namespace vfpass::verify {
 
-/// One of the two guests that exchange data.
+/// A guest of a verification: one of two that exchange data, or the only one.
 struct PairGuest {
   agent::Agent& agent;
   std::string domainName;     ///< as findings name it
