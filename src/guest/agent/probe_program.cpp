@@ -4,6 +4,8 @@
 #include <chrono>
 #include <csignal>
 #include <nlohmann/json.hpp>
+#include <random>
+#include <sstream>
 #include <thread>
 #include <utility>
 
@@ -215,6 +217,15 @@ Json runProbe(Agent& agent, const PlacedProbe& probe, const std::vector<std::str
   std::vector<std::string> all{probe.path};
   all.insert(all.end(), arguments.begin(), arguments.end());
   return probeDocument(probe, runShell(agent, execScript, all));
+}
+
+std::string randomName() {
+  std::random_device random;
+  std::ostringstream text;
+  for (int word = 0; word < 4; ++word) {
+    text << std::hex << random();
+  }
+  return text.str();
 }
 
 ExchangeEnd::ExchangeEnd(Agent& agent, const PlacedProbe& probe, std::string folder,

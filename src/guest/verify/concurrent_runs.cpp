@@ -110,8 +110,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr const char* otherBuilds = "check that both guests run the probe of this vfpass build";
-
 std::string withTenth(double value) {
   std::ostringstream text;
   text << std::fixed << std::setprecision(1) << value;

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <random>
-#include <sstream>
 
 #include "transfer_options.hpp"
 
@@ -15,15 +13,6 @@ constexpr const char* reachIterations = "20";
 constexpr const char* reachBytes = "8";
 // As many messages of a page: rdma_cm only connects, and other checks cover what follows.
 constexpr std::uint64_t rdmaCmBytes = 4096;
-
-std::string newToken() {
-  std::random_device random;
-  std::ostringstream text;
-  for (int word = 0; word < 4; ++word) {
-    text << std::hex << random();
-  }
-  return text.str();
-}
 
 std::vector<std::string> argumentsFor(const char* command, const PathEnd& end,
                                       const VerifyPlan& plan,
@@ -43,7 +32,7 @@ std::string labelOf(const Transfer& transfer, const Finding& data) {
 
 PairReports runSession(const SessionEnd& initiator, const SessionEnd& target,
                        const VerifyPlan& plan, const std::vector<std::string>& operation) {
-  const std::string token = newToken();
+  const std::string token = agent::randomName();
   const std::string folder = plan.folder + "/exchange-" + token;
   auto connect = argumentsFor("connect", initiator.end, plan, {"--token", token});
   connect.insert(connect.end(), operation.begin(), operation.end());
@@ -140,15 +129,9 @@ bool DataPath::tryMemory(const std::string& memory) {
   transfer.messageBytes = plan_.messageBytes;
   transfer.iterations = plan_.iterations;
   transfer.besideHost = memory == "gpu";
-  for (const bool relaxed : relaxedOrderings(plan_.relaxedOrdering, software_)) {
-    // Both write and read, because peer-to-peer writes work and reads fail on some platforms.
-    // Between two guests, together they also cover both directions.
-    for (const char* operation : {"write", "read"}) {
-      transfer.relaxedOrdering = relaxed;
-      transfer.operation = operation;
-      if (!tryTransfer(transfer)) {
-        return false;
-      }
+  for (const Transfer& each : variantsOf(transfer, plan_.relaxedOrdering)) {
+    if (!tryTransfer(each)) {
+      return false;
     }
   }
   return !latencyWanted(plan_) || tryLatency(latencyOf(transfer, plan_));

@@ -76,12 +76,8 @@ class BaselineMeasurement {
                       plan_.iterations};
     transfer.gpu = gpu;
     transfer.besideHost = !gpu.empty();
-    for (const bool relaxed : relaxedOrderings(RelaxedOrdering::both, false)) {
-      for (const char* operation : {"write", "read"}) {
-        transfer.relaxedOrdering = relaxed;
-        transfer.operation = operation;
-        move(transfer);
-      }
+    for (const Transfer& each : variantsOf(transfer, RelaxedOrdering::both)) {
+      move(each);
     }
   }
 

@@ -69,7 +69,7 @@ Finding confirmed(Finding finding, const PairReports& reports, const std::string
   if (!targetProblem.empty()) {
     finding.outcome = Outcome::failed;
     finding.seen = "the target's own probe " + targetProblem;
-    finding.remedy = "check that both guests run the probe of this vfpass build";
+    finding.remedy = otherBuilds;
     return finding;
   }
   figures.insert(figures.end(), measured.begin(), measured.end());
@@ -193,7 +193,7 @@ Finding judgeRdmaCm(const std::string& subject, std::uint64_t bytes, const PairR
       !error.empty() ? error : "the target's probe checked " + std::to_string(checked) + " bytes";
   finding.remedy = remedyOf(reports);
   if (finding.remedy.empty()) {
-    finding.remedy = "check that both guests run the probe of this vfpass build";
+    finding.remedy = otherBuilds;
   }
   return finding;
 }

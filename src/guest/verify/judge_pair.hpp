@@ -22,6 +22,10 @@ struct PairReports {
   bool loopback = false;
 };
 
+/// The remedy for reports that contradict each other.
+inline constexpr const char* otherBuilds =
+    "check that both guests run the probe of this vfpass build";
+
 /// The error that caused the session to fail; empty: none. Untrusted.
 std::string errorOf(const PairReports& reports);
 /// The remedy that the same probe reports with it.

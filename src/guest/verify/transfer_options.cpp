@@ -28,6 +28,20 @@ void addMinimumTime(const Transfer& transfer, std::vector<std::string>& options)
   }
 }
 
+std::vector<bool> relaxedOrderings(RelaxedOrdering wanted, bool software) {
+  switch (wanted) {
+    case RelaxedOrdering::off:
+      return {false};
+    case RelaxedOrdering::on:
+      return {true};
+    case RelaxedOrdering::both:
+      return {false, true};
+    case RelaxedOrdering::automatic:
+      break;
+  }
+  return software ? std::vector<bool>{false} : std::vector<bool>{false, true};
+}
+
 }  // namespace
 
 std::vector<std::string> portArguments(const char* command, const RdmaPort& port,
@@ -45,18 +59,18 @@ std::vector<std::string> portArguments(const char* command, const RdmaPort& port
   return arguments;
 }
 
-std::vector<bool> relaxedOrderings(RelaxedOrdering wanted, bool software) {
-  switch (wanted) {
-    case RelaxedOrdering::off:
-      return {false};
-    case RelaxedOrdering::on:
-      return {true};
-    case RelaxedOrdering::both:
-      return {false, true};
-    case RelaxedOrdering::automatic:
-      break;
+// Both write and read, because peer-to-peer writes work and reads fail on some platforms. Between
+// two guests, together they also cover both directions.
+std::vector<Transfer> variantsOf(Transfer transfer, RelaxedOrdering wanted) {
+  std::vector<Transfer> variants;
+  for (const bool relaxed : relaxedOrderings(wanted, transfer.software)) {
+    for (const char* operation : {"write", "read"}) {
+      transfer.relaxedOrdering = relaxed;
+      transfer.operation = operation;
+      variants.push_back(transfer);
+    }
   }
-  return software ? std::vector<bool>{false} : std::vector<bool>{false, true};
+  return variants;
 }
 
 std::vector<std::string> transferOptions(const Transfer& transfer) {

@@ -14,9 +14,9 @@ namespace vfpass::verify {
 std::vector<std::string> portArguments(const char* command, const RdmaPort& port,
                                        const std::string& gpu, std::chrono::seconds deadline);
 
-/// The variants of each transfer: with relaxed ordering (true), without (false). `automatic` leaves
-/// out relaxed ordering for a software device, which never reorders.
-std::vector<bool> relaxedOrderings(RelaxedOrdering wanted, bool software);
+/// A write and a read, each without and with relaxed ordering, as wanted. `automatic` leaves out
+/// relaxed ordering for a software device, which never reorders.
+std::vector<Transfer> variantsOf(Transfer transfer, RelaxedOrdering wanted);
 
 /// The probe's options for a transfer, without those for the port and the roles.
 std::vector<std::string> transferOptions(const Transfer& transfer);

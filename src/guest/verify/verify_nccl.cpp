@@ -5,8 +5,6 @@
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <random>
-#include <sstream>
 #include <thread>
 #include <utility>
 
@@ -27,13 +25,6 @@ constexpr std::size_t idBytes = 128;
 // begin, and later, when NCCL has to notice that a rank is lost.
 constexpr std::chrono::seconds othersStart{2};
 constexpr std::chrono::seconds othersEnd{10};
-
-std::string randomName() {
-  std::random_device random;
-  std::ostringstream text;
-  text << std::hex << random() << random() << random() << random();
-  return text.str();
-}
 
 /// A VF's counters on its host; nullopt: it has none.
 struct CountedVf {
@@ -250,7 +241,7 @@ class NcclVerification {
       arguments.push_back(std::to_string(each));
     }
     part.probe = std::make_unique<agent::ExchangeEnd>(part.guest->agent, part.reached.probe,
-                                                      plan_.folder + "/nccl-" + randomName(),
+                                                      plan_.folder + "/nccl-" + agent::randomName(),
                                                       std::move(arguments));
   }
 

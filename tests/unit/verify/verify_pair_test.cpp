@@ -50,6 +50,7 @@ case $all in
 *--sustain*) cat "$here/sustained";;
 *' latency '*) cat "$here/latency";;
 *' send '*) cat "$here/reach";;
+*'--initiator-memory gpu'*' sizes '*) cat "$here/sizes-gpu";;
 *--beside-host*) cat "$here/transfer-twice";;
 *'--initiator-memory gpu'*) cat "$here/transfer-gpu-host";;
 *'--target-memory gpu'*) cat "$here/transfer-host-gpu";;
@@ -153,7 +154,7 @@ class VerifyPairTest : public testing::Test {
     agent::Agent near(guests.hypervisor, Uuid{}, "train0", std::chrono::seconds(60), runCheckpoint);
     agent::Agent far(guests.hypervisor, Uuid{}, "train1", std::chrono::seconds(60), runCheckpoint);
     const auto traffic = [this](const Lease&) {
-      moved += 20000;
+      moved += movedPerRead;
       return VfTraffic{0, moved, 0, 0};
     };
     PairGuest initiator{near, "train0", {lease()}, {}, traffic, {}, nearGpus};
@@ -211,6 +212,7 @@ class VerifyPairTest : public testing::Test {
   std::optional<HostPlacement> farPlacement;
   PciAddress farPf = *parsePciAddress("0000:3b:00.0");
   std::uint64_t moved = 0;
+  std::uint64_t movedPerRead = 20000;
 };
 
 TEST_F(VerifyPairTest, ChecksReachThenDataThenLatency) {
@@ -319,6 +321,43 @@ TEST_F(VerifyPairTest, GpuPathThatOneVmCannotUseIsNotObservable) {
   EXPECT_THAT(keys(report, "gpu-tested"), ElementsAre("gpu-tested not observable"));
   plan.gpuTest = GpuTest::excluded;
   EXPECT_EQ(verdict(verify()), Outcome::passed);
+}
+
+TEST_F(VerifyPairTest, GpuOfFailedDeviceHasTheReasonOnce) {
+  addGpu();
+  nearGpus = {{"gpu0", {*parsePciAddress("0000:05:00.0")}, {}}};
+  Json inventory = Json::parse(std::ifstream(guests.folder / "inventory"));
+  inventory["rdma"]["devices"][0]["ports"][0]["state"] = "1: DOWN";
+  write("inventory", inventory);
+  const auto report = verify();
+  const auto found = std::ranges::find(report.findings, "gpu-tested", &Finding::key);
+  ASSERT_NE(found, report.findings.end());
+  EXPECT_EQ(found->seen, "not tested: rail0 failed before");
+}
+
+TEST_F(VerifyPairTest, SizesInGpuMemoryHaveTheLimit) {
+  addGpu();
+  plan.gpuTest = GpuTest::wanted;
+  plan.latency = false;
+  plan.sizes = true;
+  movedPerRead = std::uint64_t{1} << 30U;
+  Json runs = Json::array();
+  for (const char* operation : {"write", "read"}) {
+    for (unsigned power = 1; power <= 24; ++power) {
+      Json run = transferRun("gpu", 50);
+      run["settings"] = {{"operation", operation}, {"bytes", std::uint64_t{1} << power}};
+      run["owners"]["target"]["bytes_checked"] = std::uint64_t{1} << power;
+      runs.push_back(run);
+    }
+  }
+  write("sizes-gpu", passed(runs));
+  const auto report = verify();
+  EXPECT_THAT(keys(report, "peer-sizes-gpu"), ElementsAre("peer-sizes-gpu passed"));
+  const auto figure = std::ranges::find_if(report.figures, [](const Figure& each) {
+    return each.source == sizeFigures && each.memory == "gpu";
+  });
+  ASSERT_NE(figure, report.figures.end());
+  EXPECT_TRUE(figure->limit);
 }
 
 TEST_F(VerifyPairTest, SilentIpAddressIsAWarning) {

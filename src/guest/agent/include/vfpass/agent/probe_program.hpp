@@ -39,6 +39,9 @@ nlohmann::json probeDocument(const PlacedProbe& probe, const ExecResult& result)
 nlohmann::json runProbe(Agent& agent, const PlacedProbe& probe,
                         const std::vector<std::string>& arguments);
 
+/// A name for an exchange that nobody in the guest can guess: hexadecimal, 128 random bits.
+std::string randomName();
+
 /// One of two probes that talk through the host: it runs in its guest with `--folder`, and the host
 /// relays its lines (docs/probe.md, "Two machines"). Only RDMA has to work between the guests.
 class ExchangeEnd {
