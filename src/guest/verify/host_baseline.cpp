@@ -1,7 +1,6 @@
 #include "vfpass/verify/host_baseline.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "guest_view.hpp"
@@ -132,8 +131,6 @@ bool isBandwidth(const Figure& figure) {
          figure.gigabitsPerSecond > 0;
 }
 
-std::string shareText(double share) { return std::to_string(std::lround(share * 100)) + " %"; }
-
 std::string againCommand(const BaselineSubject& subject) {
   return "`vfpass verify --baseline " + toString(subject.pf) + "`";
 }
@@ -205,7 +202,8 @@ bool isLow(const BaselineRatio& ratio) { return ratio.share() < expectedBaseline
 
 std::string textOf(const BaselineRatio& ratio) {
   return (ratio.gpu.empty() ? ratio.memory : ratio.gpu) + " " + ratio.operation + " " +
-         rounded(ratio.guest) + " of " + rounded(ratio.host) + " Gb/s, " + shareText(ratio.share());
+         rounded(ratio.guest) + " of " + rounded(ratio.host) + " Gb/s, " +
+         percentText(ratio.share());
 }
 
 bool movedData(const BaselineSubject& subject, const VerifyReport& report) {
@@ -343,7 +341,7 @@ class BaselineJudge {
     return {"baseline",
             subject_.entry,
             Outcome::waived,
-            "at least " + shareText(expectedBaselineShare) +
+            "at least " + percentText(expectedBaselineShare) +
                 " of what the host itself reached on this PF",
             seen,
             remedy};

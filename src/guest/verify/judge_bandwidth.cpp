@@ -14,8 +14,6 @@ namespace {
 // were measured.
 constexpr double expectedGpuShare = 0.9;
 
-std::string percent(double share) { return std::to_string(std::lround(share * 100)) + " %"; }
-
 std::string describe(const Limit& limit) {
   std::string text = rounded(limit.gigabits) + " Gb/s (" + limit.name + "; port after headers ";
   text += limit.wire ? rounded(*limit.wire) : "unknown";
@@ -114,7 +112,7 @@ Finding judgeBandwidth(const std::string& subject, const std::string& memory, co
                        const std::optional<Limit>& limit, double minimumShare,
                        const std::vector<Figure>& figures) {
   const std::string key = memory == "host" ? "bandwidth" : "bandwidth-" + memory;
-  const std::string wantedShare = "at least " + percent(minimumShare) + " of the limit";
+  const std::string wantedShare = "at least " + percentText(minimumShare) + " of the limit";
   if (port.software) {
     return {key,
             subject,
@@ -138,15 +136,16 @@ Finding judgeBandwidth(const std::string& subject, const std::string& memory, co
     return wrongLimit(key, subject, found, *limit);
   }
   const bool enough = found >= wanted;
-  return {
-      key,
-      subject,
-      enough ? Outcome::passed : Outcome::failed,
-      "at least " + rounded(wanted) + " Gb/s, " + percent(minimumShare) + " of " + describe(*limit),
-      rounded(found) + " Gb/s, " + percent(found / limit->gigabits),
-      enough ? ""
-             : "check that the RDMA MTU is 4096, that the PCI Express links run at full speed and "
-               "width (pcie-link in `vfpass doctor`), and that the port carries no other traffic"};
+  return {key,
+          subject,
+          enough ? Outcome::passed : Outcome::failed,
+          "at least " + rounded(wanted) + " Gb/s, " + percentText(minimumShare) + " of " +
+              describe(*limit),
+          rounded(found) + " Gb/s, " + percentText(found / limit->gigabits),
+          enough
+              ? ""
+              : "check that the RDMA MTU is 4096, that the PCI Express links run at full speed and "
+                "width (pcie-link in `vfpass doctor`), and that the port carries no other traffic"};
 }
 
 std::optional<Finding> compareWithLimit(const std::string& subject, const std::string& memory,
@@ -185,7 +184,7 @@ std::optional<Finding> judgeBesideHost(const std::string& subject,
     lowest = std::min(lowest, share);
     seen += (seen.empty() ? "" : "; ") + figure.operation + " " +
             rounded(figure.gigabitsPerSecond) + " of " + rounded(*figure.besideHost) + " Gb/s, " +
-            percent(share);
+            percentText(share);
   }
   if (seen.empty()) {
     return std::nullopt;
@@ -194,7 +193,7 @@ std::optional<Finding> judgeBesideHost(const std::string& subject,
   return Finding{"gpu-beside-host",
                  subject,
                  enough ? Outcome::passed : Outcome::warning,
-                 "GPU memory at " + percent(expectedGpuShare) +
+                 "GPU memory at " + percentText(expectedGpuShare) +
                      " or more of the host memory figure of the same run",
                  seen,
                  enough ? "" : remedies(path, guestDistance)};

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 #include <iterator>
 #include <map>
 #include <set>
@@ -349,8 +348,6 @@ Outcome shareOutcome(const std::optional<Limit>& limit, const std::vector<Figure
   }
   return *gathered >= limit->gigabits * minimumShare ? Outcome::passed : Outcome::failed;
 }
-
-std::string percentText(double share) { return std::to_string(std::lround(share * 100)) + " %"; }
 
 }  // namespace
 

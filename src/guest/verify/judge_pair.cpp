@@ -76,6 +76,15 @@ Finding confirmed(Finding finding, const PairReports& reports, const std::string
   return finding;
 }
 
+Finding confirmedByPass(Finding (*judge)(const Transfer&, const Json&, std::vector<Figure>&),
+                        const Transfer& transfer, const PairReports& reports,
+                        std::vector<Figure>& figures) {
+  std::vector<Figure> measured;
+  Finding finding = judge(transfer, reports.initiator, measured);
+  return confirmed(std::move(finding), reports,
+                   hasPassed(reports.target) ? "" : "did not report a pass", measured, figures);
+}
+
 constexpr const char* rdmaCmKey = "peer-rdma-cm";
 constexpr const char* rdmaCmExpected = "rdma_cm connects both IP addresses, and data arrives";
 
@@ -145,18 +154,12 @@ Finding judgePairTransfer(const Transfer& transfer, const PairReports& reports,
 
 Finding judgePairLatency(const Transfer& latency, const PairReports& reports,
                          std::vector<Figure>& figures) {
-  std::vector<Figure> measured;
-  Finding finding = judgeLatency(latency, reports.initiator, measured);
-  return confirmed(std::move(finding), reports,
-                   hasPassed(reports.target) ? "" : "did not report a pass", measured, figures);
+  return confirmedByPass(judgeLatency, latency, reports, figures);
 }
 
 Finding judgePairSizes(const Transfer& transfer, const PairReports& reports,
                        std::vector<Figure>& figures) {
-  std::vector<Figure> measured;
-  Finding finding = judgeSizes(transfer, reports.initiator, measured);
-  return confirmed(std::move(finding), reports,
-                   hasPassed(reports.target) ? "" : "did not report a pass", measured, figures);
+  return confirmedByPass(judgeSizes, transfer, reports, figures);
 }
 
 std::string whyNoRdmaCm(const GuestView& view, const RdmaPort& port) {

@@ -122,6 +122,8 @@ std::string rounded(double value) {
   return text.str();
 }
 
+std::string percentText(double share) { return std::to_string(std::lround(share * 100)) + " %"; }
+
 std::string durationText(double microseconds) {
   constexpr double longest = 9999.5;  // in microseconds
   constexpr double shortest = 999.5;  // from here on rounded() has an exponent

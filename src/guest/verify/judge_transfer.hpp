@@ -17,6 +17,9 @@ namespace vfpass::verify {
 /// A rate or a time with three significant digits, for messages.
 std::string rounded(double value);
 
+/// `90 %`.
+std::string percentText(double share);
+
 /// A duration as people read it: `4.01 us`, `4011 us`, `14.6 ms`.
 std::string durationText(double microseconds);
 
