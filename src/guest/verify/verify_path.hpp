@@ -13,7 +13,7 @@ namespace vfpass::verify {
 struct PathPart {
   std::string subject;        ///< `rail0`, `rail0 - train1:rail0`
   std::string position;       ///< for the progress, such as `rail0, 1 of 8`
-  std::vector<Lease> leases;  ///< one of each guest
+  std::vector<Lease> leases;  ///< the initiator's and the target's, in a loopback the same
   std::vector<Lease> idle;    ///< VFs of the first guest that move no data meanwhile
 };
 
