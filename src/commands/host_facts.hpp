@@ -34,7 +34,7 @@ std::vector<Lease> leasesOfTree(Session& session);
 struct PartitionAnswer {
   std::optional<std::vector<FabricPartition>> partitions;
   bool installed = false;  ///< fmpm is there; false for a captured tree
-  std::string problem;  ///< why they are not known; empty also if a captured tree lacks them
+  std::string problem;     ///< why they are not known; empty also if a captured tree lacks them
 };
 
 /// Runs `fmpm -l`; in a captured tree reads its recorded output.
