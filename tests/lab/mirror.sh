@@ -1,7 +1,7 @@
 # The host's PCIe tree in a running guest: two NUMA nodes, with PF and stand-in GPU below a switch on node 0 and on
 # separate root ports on node 1, where only the VFs of the PF share a switch; hotplug into a spare port, reboot, edits,
 # 16 VFs, and every XML of the unit tests started by QEMU.
-# covers: src/topology src/plan/*place* src/domain/*place* src/domain/our_elements.* src/commands/guest_devices.* src/host/inventory/read_topology.cpp src/commands/guest_devices.cpp
+# covers: src/topology src/plan/*place* src/plan/link_speeds.cpp src/domain/*place* src/domain/our_elements.* src/commands/guest_devices.* src/host/inventory/read_topology.cpp src/commands/guest_devices.cpp
 # shellcheck shell=bash disable=SC2154
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh
@@ -66,6 +66,12 @@ in_tree() {
 }
 
 parent_of() { sed -n "s|^$(entry_address "$1") .*/\([^/]*\)/[^/]*/[^/]*$|\1|p" /tmp/guest.tree; }
+
+# port_link NAME: speed and width that the port above the entry can have, in the guest's kernel.
+port_link() {
+    guest_shell train0 "cd -P /sys/bus/pci/devices/$(entry_address "$1")/.. && cat max_link_speed max_link_width" |
+        paste -sd ' '
+}
 
 section "a host with two nodes, and a guest with two cells"
 install_vfpass
@@ -152,9 +158,14 @@ settle train0
 expect "attach changes nothing after libvirt has parsed the XML again" vfpass attach train0
 expect_said "attach reports that there is nothing to do" "nothing to do"
 
-section "16 VFs and two stand-in GPUs"
-rails 8
+section "16 VFs and two stand-in GPUs, with the host's link speeds"
+rails 8 'link-speeds: host'
 expect "attach" vfpass attach train0
+expect_said "attach names the devices whose speed the guest cannot see" "QEMU's switch ports (x3130) show 2.5 GT/s x1"
+expect "the XML is valid" virsh define --validate <(virsh dumpxml --inactive --security-info train0)
+settle train0
+expect "attach changes nothing after libvirt has parsed the XML again" vfpass attach train0
+expect_said "attach reports that there is nothing to do" "nothing to do"
 expect "virsh start" virsh start train0
 expect "the guest's agent answers" wait_for_agent train0 900
 guest_tree >/tmp/guest.tree
@@ -162,6 +173,8 @@ for number in 0 1 2 3 4 5 6 7; do
     expect "a$number is on node 0" in_tree "a$number" 0
     expect "b$number is on node 1" in_tree "b$number" 1
 done
+# The stand-in GPU of node 1 is on a root port, which shows 16 GT/s x32 by default.
+expect_equal "the root port above gpu1 shows the host's link" "2.5 GT/s PCIe 1" "$(port_link gpu1)"
 expect "the guest shuts down" shut_down_guest train0
 
 section "detach"

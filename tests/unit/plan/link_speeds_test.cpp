@@ -17,8 +17,8 @@ using testing::IsEmpty;
 using testing::Not;
 using testing::SizeIs;
 
-constexpr const char* linkedPf = "0000:01:00.0";
-constexpr const char* secondPf = "0000:02:00.0";
+constexpr const char* slowSlotPf = "0000:01:00.0";
+constexpr const char* fastSlotPf = "0000:02:00.0";
 
 std::string overrideText(const std::string& alias, const std::string& speed,
                          const std::string& width) {
@@ -32,16 +32,16 @@ std::string overrideText(const std::string& alias, const std::string& speed,
 class LinkSpeedsTest : public testing::Test {
  protected:
   LinkSpeedsTest() {
-    kernel.addPf(linkedPf, "ens1f0np0", 8, 4);
-    kernel.addPf(secondPf, "ens2f0np0", 8, 4);
+    kernel.addPf(slowSlotPf, "ens1f0np0", 8, 4);
+    kernel.addPf(fastSlotPf, "ens2f0np0", 8, 4);
     hosts::TopologyBuilder host;
     const auto bridge = host.hostBridge("pci0000:00", 0);
     const auto first = host.function(FunctionRole::rootPort, "0000:00:01.0", bridge);
     const auto second = host.function(FunctionRole::rootPort, "0000:00:02.0", bridge);
     host.topology.functions[first].best = {16000, 8};
     host.topology.functions[second].best = {32000, 16};
-    host.pf(linkedPf, "mlx5_0", bridge, first);
-    host.pf(secondPf, "mlx5_1", bridge, second);
+    host.pf(slowSlotPf, "mlx5_0", bridge, first);
+    host.pf(fastSlotPf, "mlx5_1", bridge, second);
     input.topology = host.topology;
     input.machine = GuestMachine{};
     input.machine->domain = "train0";
@@ -176,7 +176,7 @@ TEST_F(LinkSpeedsTest, RefusesLibvirtWithoutOverrides) {
 
 TEST_F(LinkSpeedsTest, UnknownLinkKeepsQemusValues) {
   map("rail0", "ens1f0np0");
-  setLink(linkedPf, {});
+  setLink(slowSlotPf, {});
   setLink("0000:00:01.0", {});
   const auto decision = decide();
   EXPECT_THAT(decision.objections, IsEmpty());
