@@ -230,10 +230,18 @@ struct Place {
   SchemaView schema;
 };
 
-// valijson names a value's place `<root>`, `[vfs]`, `[0]`, `[vlan]`.
+// valijson names a value's place `<root>`, `[vfs]`, `[0]`, `[vlan]`, and since 1.1 a key
+// `["vlan"]`. A key that itself has quotes is no place in either form: no schema knows it, so that
+// its block is the place.
+std::string_view keyOrIndex(std::string_view token) {
+  token = token.substr(1, token.size() - 2);
+  const bool quoted = token.size() > 1 && token.front() == '"' && token.back() == '"';
+  return quoted ? token.substr(1, token.size() - 2) : token;
+}
+
 Place follow(const std::vector<std::string>& context, Place place) {
   for (std::size_t i = 1; i < context.size() && place.node != nullptr; ++i) {
-    const std::string token = context[i].substr(1, context[i].size() - 2);
+    const std::string token{keyOrIndex(context[i])};
     if (place.node->kind == NodeKind::list) {
       std::size_t index = place.node->items.size();
       std::from_chars(token.data(), token.data() + token.size(), index);
@@ -248,7 +256,7 @@ Place follow(const std::vector<std::string>& context, Place place) {
 
 enum class Mistake { inherited, missingKey, unknownKey, repeatedEntry, value };
 
-// valijson 1.0 gives the kind of a mistake only as text. Each wrong value also makes it report the
+// valijson gives the kind of a mistake only as text. Each wrong value also makes it report the
 // value's parents (`inherited`); those errors are ignored.
 Mistake classify(std::string_view description) {
   static constexpr std::pair<std::string_view, Mistake> kinds[] = {
