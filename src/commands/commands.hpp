@@ -52,23 +52,16 @@ void addHelp(CLI::App& app, Runner& runner);
 void addVersion(CLI::App& app, Runner& runner);
 void addComplete(CLI::App& app, Runner& runner);  ///< hidden; for the scripts in completion/
 
-/// Formats help texts the same way with every release of CLI11: since 2.4 its own formatter writes
-/// a default as `[value] ` instead of `=value`, and writes one for flags too.
-class HelpFormat : public CLI::Formatter {
+/// Formats help texts the same way with every release of CLI11, whose own formatter changes between
+/// releases: the form of defaults in 2.4, names, titles, columns and empty lines in 2.5.
+class HelpFormat : public CLI::FormatterBase {
  public:
-  std::string make_option_opts(const CLI::Option* option) const override;
-  /// With the condition under which the option applies, in words.
-  std::string make_option_desc(const CLI::Option* option) const override;
-  /// An argument by the name of its type: `VM`, as in `Usage:`. An option by its first long name:
-  /// the others are names of earlier versions.
-  std::string make_option_name(const CLI::Option* option, bool isPositional) const override;
-  std::string make_option_usage(const CLI::Option* option) const override;
-  /// Without the empty lines that CLI11 writes for groups that it leaves out.
   std::string make_help(const CLI::App* app, std::string name,
                         CLI::AppFormatMode mode) const override;
-  /// Examples, then the exit codes.
-  std::string make_footer(const CLI::App* app) const override;
 };
+
+/// The examples in a command's help, one on each line; empty for the program itself.
+std::string examplesOf(const CLI::App& command);
 
 struct ScopeOptions;  // subject.hpp
 

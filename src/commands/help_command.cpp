@@ -2,10 +2,8 @@
 #include <algorithm>
 #include <array>
 #include <iostream>
-#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -137,7 +135,8 @@ constexpr std::array examples{
              "help host apply\n"},
     Examples{"version", "version\n"}};
 
-/// The examples in a command's help, one on each line; empty for the program itself.
+}  // namespace
+
 std::string examplesOf(const CLI::App& command) {
   const auto* found = std::ranges::find_if(examples, [&](const Examples& each) {
     return commandPath(command) == "vfpass " + std::string(each.command);
@@ -153,103 +152,6 @@ std::string examplesOf(const CLI::App& command) {
     rest.remove_prefix(end);
   }
   return text;
-}
-
-// What the help does not show: of the program that of its commands, of a command the options of
-// all.
-std::string elsewhere(const CLI::App& app) {
-  return app.get_parent() == nullptr
-             ? "More help: `vfpass help COMMAND`, and manual pages such as `man vfpass-attach`\n\n"
-             : "Global options: `vfpass --help` lists those of every command, such as --json\n\n";
-}
-
-bool isFlag(const CLI::Option& option) { return option.get_items_expected_max() == 0; }
-
-bool takesMany(const CLI::Option& option) {
-  return option.get_expected_max() == CLI::detail::expected_max_vector_size;
-}
-
-// Such as ` DIRECTORY=/etc/vfpass` or ` COMMAND ...`.
-std::string valueText(const CLI::Option& option) {
-  std::string text =
-      option.get_type_name().empty() ? "" : " " + readableType(option.get_type_name());
-  if (!option.get_default_str().empty()) {
-    text += "=" + option.get_default_str();
-  }
-  return text + (takesMany(option) ? " ..." : "") + (option.get_required() ? " REQUIRED" : "");
-}
-
-// Such as `; needs --dry-run` and `; not with --plan, --output`.
-std::string conditionOf(const char* words, const std::set<CLI::Option*>& options) {
-  std::vector<std::string> names;
-  std::ranges::transform(options, std::back_inserter(names),
-                         [](const CLI::Option* option) { return option->get_name(); });
-  std::ranges::sort(names);  // the set is in the order of addresses
-  return names.empty() ? "" : std::string("; ") + words + " " + join(names, ", ");
-}
-
-}  // namespace
-
-std::string HelpFormat::make_option_opts(const CLI::Option* option) const {
-  if (option->get_positional()) {
-    return option->get_required() ? " REQUIRED" : "";
-  }
-  if (!option->get_option_text().empty()) {
-    return " " + option->get_option_text();
-  }
-  return isFlag(*option) ? "" : valueText(*option);
-}
-
-std::string HelpFormat::make_option_desc(const CLI::Option* option) const {
-  constexpr std::size_t width = 80;
-  std::string text = CLI::Formatter::make_option_desc(option);
-  for (const std::string& condition : {conditionOf("needs", option->get_needs()),
-                                       conditionOf("not with", option->get_excludes())}) {
-    if (condition.empty()) {
-      continue;
-    }
-    const std::size_t line = text.size() - (text.rfind('\n') + 1);
-    const bool fits = line + condition.size() <= width;
-    text += fits ? condition : ";\n" + condition.substr(2);
-  }
-  return text;
-}
-
-std::string HelpFormat::make_option_name(const CLI::Option* option, bool isPositional) const {
-  if (isPositional) {
-    return option->get_type_name();
-  }
-  // CLI11 writes the value that a flag has by default as `--watch{2}`.
-  std::string name = CLI::Formatter::make_option_name(option, false);
-  name.resize(std::min(name.find('{'), name.size()));
-  const auto& longNames = option->get_lnames();
-  for (std::size_t index = 1; index < longNames.size(); ++index) {
-    const std::string earlier = ",--" + longNames[index];
-    if (const auto begin = name.find(earlier); begin != std::string::npos) {
-      name.erase(begin, earlier.size());
-    }
-  }
-  return name;
-}
-
-std::string HelpFormat::make_option_usage(const CLI::Option* option) const {
-  const std::string name = option->get_type_name() + (takesMany(*option) ? "..." : "");
-  return option->get_required() ? name : "[" + name + "]";
-}
-
-std::string HelpFormat::make_help(const CLI::App* app, std::string name,
-                                  CLI::AppFormatMode mode) const {
-  std::string text = CLI::Formatter::make_help(app, std::move(name), mode);
-  for (auto gap = text.find("\n\n\n"); gap != std::string::npos; gap = text.find("\n\n\n")) {
-    text.erase(gap, 1);
-  }
-  return text;
-}
-
-std::string HelpFormat::make_footer(const CLI::App* app) const {
-  const std::string lines = examplesOf(*app);
-  return (lines.empty() ? "" : "Examples:\n" + lines + "\n") + elsewhere(*app) +
-         CLI::Formatter::make_footer(app);
 }
 
 namespace {
