@@ -19,8 +19,12 @@ sources_of() {
         sort -u
 }
 
-proxy_options() {
-    local scheme proxy
+# own_options: options of mmdebstrap that make apt in a new root reach the mirror as this machine's does. A mirror that keeps an earlier
+# state of testing serves an index that has expired, which this machine may permit.
+own_options() {
+    local scheme proxy valid
+    valid=$(apt-config dump --format '%v' Acquire::Check-Valid-Until)
+    [ -z "$valid" ] || echo "--aptopt=Acquire::Check-Valid-Until \"$valid\""
     for scheme in http https; do
         proxy=$(apt-config dump --format '%v' "Acquire::$scheme::Proxy")
         [ -z "$proxy" ] || echo "--aptopt=Acquire::$scheme::Proxy \"$proxy\""
@@ -35,7 +39,7 @@ listed() { sed -e 's/#.*//' -e '/^[[:space:]]*$/d' "$@" | paste -sd,; }
 debian_tar() {
     local release=$1 packages=$2 options
     shift 2
-    mapfile -t options < <(proxy_options)
+    mapfile -t options < <(own_options)
     sources_of "$release" |
         mmdebstrap --quiet --mode=auto --variant=minbase --format=tar "${options[@]}" \
             --include="$packages" \
