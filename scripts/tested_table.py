@@ -2,7 +2,7 @@
 
 import lab_tests
 
-RELEASES = {"bookworm": "Debian 12", "trixie": "Debian 13"}
+RELEASES = {"bookworm": "Debian 12", "trixie": "Debian 13", "forky": "Debian testing"}
 NOT_RUN = "not run"
 HOST_VERSIONS = ("kernel", "libvirt", "QEMU", "compiler", "emulator")
 
