@@ -12,6 +12,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Pair;
+using testing::UnorderedElementsAre;
 
 ReadMapping readNccl(const std::string& lines) { return readMappingText(withVf("", lines)); }
 
@@ -56,6 +57,12 @@ TEST(NcclReader, SuggestsNearestNameForUnknownVariable) {
             "unknown key `nccl_debug`; did you mean `NCCL_DEBUG`?");
   EXPECT_EQ(problemWith("NCCL_IB_MERGE_VF: 0"),
             "unknown key `NCCL_IB_MERGE_VF`; did you mean `NCCL_IB_MERGE_VFS`?");
+}
+
+// Since 1.1 valijson puts keys in quotes to name a place.
+TEST(NcclReader, FindsValueBesideKeyWithQuotes) {
+  EXPECT_THAT(ncclProblems("'\"NCCL_IB_TC\"': 1, NCCL_IB_TC: [1]"),
+              UnorderedElementsAre(HasSubstr("unknown key"), HasSubstr("found a list")));
 }
 
 // The list of all known keys would fill the screen.
