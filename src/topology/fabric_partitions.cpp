@@ -117,7 +117,7 @@ class PartitionJudge {
     if (const FabricPartition* other = activeOverlap(partitions_, *found)) {
       result.outcome = Fit::blocked;
       result.summary += ": " + nameOfPartition(*other) + " is active and has some of them";
-      result.remedy = "once no VM uses those GPUs: fmpm -d " + std::to_string(other->id);
+      result.remedy = "run `fmpm -d " + std::to_string(other->id) + "` once no VM uses those GPUs";
     }
     return result;
   }

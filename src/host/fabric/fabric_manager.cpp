@@ -240,7 +240,7 @@ void activatePartition(const PartitionChange& fabric, const std::set<unsigned>& 
   if (const FabricPartition* other = activeOverlap(partitions, *wanted)) {
     throw Error("partition " + std::to_string(other->id) + " of the fabric manager is active and " +
                     "has GPUs of partition " + std::to_string(wanted->id) + ", which this VM needs",
-                "once no VM uses those GPUs: fmpm -d " + std::to_string(other->id),
+                "run `fmpm -d " + std::to_string(other->id) + "` once no VM uses those GPUs",
                 ExitCode::refused);
   }
   if (!wanted->active) {

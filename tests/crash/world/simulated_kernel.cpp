@@ -52,7 +52,7 @@ Message SimulatedKernel::change(const Message& request, std::optional<PartialFai
     return addRdmaDevice(request);
   }
   int error = 0;
-  if (kind == "write" && overridesOfLocked_.contains(request.at(3))) {
+  if (kind == "write" && request.size() > 3 && overridesOfLocked_.contains(request[3])) {
     error = ETIMEDOUT;
   } else if (kind == "write") {
     error = writeFile(request.at(1), request.at(2));

@@ -62,7 +62,7 @@ TEST(NvlinkModule, AcceptsNumbersFrom0To255) {
   EXPECT_EQ(readMappingText(mappingWith("", "")).mapping.functions[0].nvlinkModule, std::nullopt);
   for (const char* bad : {", nvlink-module: 256", ", nvlink-module: -1", ", nvlink-module: all"}) {
     EXPECT_THAT(readMappingText(mappingWith(bad, "")).problems,
-                ElementsAre(HasSubstr("nvlink-module")))
+                ElementsAre(HasSubstr("module ID from 0 to 255")))
         << bad;
   }
 }
