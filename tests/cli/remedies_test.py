@@ -32,7 +32,7 @@ ALLOWED = {
     "dmesg": r".*",
     "dnf": r"(install|remove) [a-z0-9. -]+",
     "dracut": r"(-f|--force|--regenerate-all).*",
-    "fmpm": r"-l|-d \d+",
+    "fmpm": r"-l|-d (\d+|x)",
     "fuser": r"-v .*",
     "grep": r".*",
     "grubby": r"--update-kernel=ALL --(remove-)?args=.*",
