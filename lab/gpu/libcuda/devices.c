@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -65,27 +66,34 @@ PUBLIC int cuGetErrorString(int status, const char **text)
     return index < 0 ? INVALID_VALUE : SUCCESS;
 }
 
-PUBLIC int cuInit(unsigned flags)
+static void open_gpus(void)
 {
-    if (flags) {
-        return INVALID_VALUE;
-    }
-    if (gpu_count > 0) {
-        return SUCCESS;
-    }
-    gpu_count = 0;
+    int count = 0;
+
     for (int number = 0; number < MAX_GPUS; number++) {
-        Gpu *gpu = &gpus[gpu_count];
+        Gpu *gpu = &gpus[count];
         char path[32];
 
         snprintf(path, sizeof(path), "/dev/stand-in-gpu%d", number);
         gpu->file = open(path, O_RDWR | O_CLOEXEC);
         if (gpu->file >= 0 && ioctl(gpu->file, STAND_IN_GPU_INFO, &gpu->info) == 0) {
-            gpu_count++;
+            count++;
         } else if (gpu->file >= 0) {
             close(gpu->file);
         }
     }
+    gpu_count = count;
+}
+
+/* Both ends of a loopback call it at the same time. A second file would not know the memory of the first. */
+PUBLIC int cuInit(unsigned flags)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    if (flags) {
+        return INVALID_VALUE;
+    }
+    pthread_once(&once, open_gpus);
     return gpu_count ? SUCCESS : NO_DEVICE;
 }
 
