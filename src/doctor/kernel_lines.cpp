@@ -91,8 +91,10 @@ char lowered(char letter) {
 }
 
 bool matches(const Pattern& pattern, std::string_view text) {
+  const auto isSame = [](char one, char other) { return lowered(one) == lowered(other); };
   return std::ranges::all_of(pattern.words, [&](std::string_view word) {
-    return !std::ranges::search(text, word, {}, lowered, lowered).empty() || word.empty();
+    return word.empty() ||
+           std::search(text.begin(), text.end(), word.begin(), word.end(), isSame) != text.end();
   });
 }
 

@@ -201,8 +201,7 @@ std::vector<VfCountWriter> vfCountWriters(BootLanguage language, std::string_vie
     addSettings(language, line, found);
   }
   std::ranges::sort(found);
-  const auto repeated = std::ranges::unique(found);
-  found.erase(repeated.begin(), repeated.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
   return found;
 }
 
