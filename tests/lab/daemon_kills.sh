@@ -62,7 +62,7 @@ converges() {
     expect_equal "$1: the lease is reserved" reserved "$(lease_state a)"
     refuse "$1: the VF's VLAN is scrubbed" grep -q "vlan 11" <(vf_attributes "$netdev" 1)
     expect "$1: no drift" vfpass status a
-    expect_equal "$1: a second recover has nothing to do" "nothing to do: no operation was interrupted" "$(vfpass recover 2>&1)"
+    expect_equal "$1: a second recover has nothing to do" "vfpass: nothing to do: no operation was interrupted" "$(vfpass recover 2>&1)"
     expect "$1: a starts" start_paused a
     expect "$1: a holds its VF" holds_vf a
     expect_contains "$1: the VF has its VLAN" "vlan 11" vf_attributes "$netdev" 1

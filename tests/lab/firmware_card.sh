@@ -26,7 +26,7 @@ never_answered() {
     echo "   recover has succeeded after $((SECONDS - began)) s"
     expect "$title: the host is in the old or the new state" is_one_of_both
     [ "$last_code" = 0 ] || diff /tmp/state.old /tmp/state.now
-    expect "$title: a second recover has nothing to do" test "$(vfpass recover 2>&1)" = "nothing to do: no operation was interrupted"
+    expect "$title: a second recover has nothing to do" test "$(vfpass recover 2>&1)" = "vfpass: nothing to do: no operation was interrupted"
     scratch
 }
 

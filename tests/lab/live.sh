@@ -113,7 +113,7 @@ expect_equal "SIGTERM ends it" 143 $?
 expect_contains "it says that it has rolled back" "detach of domain train0 was rolled back" cat /tmp/interrupted.log
 expect_equal "the running domain has the device" "bus='0x01'" "$(live_device rail0)"
 expect_equal "the lease is still running" running "$(state_of rail0)"
-expect_equal "nothing is left to recover" "nothing to do: no operation was interrupted" "$(vfpass recover 2>&1)"
+expect_equal "nothing is left to recover" "vfpass: nothing to do: no operation was interrupted" "$(vfpass recover 2>&1)"
 virsh resume train0 >/dev/null
 # The guest may still process the earlier request; in either case detach ends with the device unplugged.
 expect "detach succeeds after the guest is resumed" vfpass detach --force train0

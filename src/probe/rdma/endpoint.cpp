@@ -119,8 +119,6 @@ namespace {
 
 constexpr std::uint32_t wantedInline = 236;  // as perftest for send latency
 constexpr int maxReads = 128;                // the limit of rxe; mlx5 has 16
-constexpr unsigned accessFlags =
-    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
 
 /// 24 random bits, so that packets of an earlier connection do not match.
 std::uint32_t randomSequence() {
