@@ -179,9 +179,9 @@ void CheckResult::add(const CheckResult& other) {
 }
 
 std::string damageName(Damage damage) {
-  constexpr std::array<std::string_view, 7> names{"flipped",   "lost",      "truncated", "stale",
-                                                  "misplaced", "duplicate", "corrupted"};
-  return std::string(names.at(static_cast<std::size_t>(damage)));
+  constexpr std::array<std::string_view, 7> damages{"flipped",   "lost",      "truncated", "stale",
+                                                    "misplaced", "duplicate", "corrupted"};
+  return std::string(damages.at(static_cast<std::size_t>(damage)));
 }
 
 CheckResult checkMessages(Memory& memory, const Ring& ring, std::uint64_t seed,
