@@ -1,6 +1,7 @@
 // Replies of the vfpass on another host: the first byte selects the request, the rest is the reply.
 // covers: src/guest/remote/remote_host.cpp src/guest/remote/observe_protocol.cpp -observe -answer
-// -errorReply -replyOrError -replyTo
+// -errorReply -replyOrError -replyTo -LibvirtTunnel -NameFolder -RemoteLibvirt -throwSystemError
+// -timeLeft -noReply
 #include <nlohmann/json.hpp>
 
 #include "fuzz/target.hpp"

@@ -1,6 +1,6 @@
 // Requests that the vfpass of another host sends to `vfpass observe`.
 // covers: src/guest/remote/observe_protocol.cpp -toJson -fields -readObservation
-// -readHostSide -readTraffic
+// -readHostSide -readTraffic -isShortEntryName -isPlacement
 #include <nlohmann/json.hpp>
 
 #include "fuzz/target.hpp"

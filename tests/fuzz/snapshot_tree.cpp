@@ -1,7 +1,7 @@
 // A snapshot of another host, extracted: the tree that `--sysroot` reads. One entry per line: f, l
 // or d, the path, and after `=` the content or the target, with bytes as %NN.
 // covers: src/doctor/capture/captured_tree.cpp src/host/inventory/read_topology.cpp
-// src/host/inventory/read_pci_function.cpp
+// src/host/inventory/read_pci_function.cpp -writeFolder -requireOwn
 #include <algorithm>
 
 #include "fake/temporary_folder.hpp"
@@ -89,6 +89,11 @@ void runTarget(std::string_view input) {
       extract(line, tree);
     }
   }
+  require(accepted([&] {
+            const capture::CapturedFolder again(folder.path());
+            return true;
+          }).has_value() == fs::is_empty(folder.path()),
+          "a snapshot is written only into an empty directory");
   accepted([&] {
     readAll(folder.path());
     return true;

@@ -1,6 +1,6 @@
 // The file of the state database: damaged, of another version, or changed by hand.
 // covers: src/state/lease_table.cpp src/state/journal_table.cpp src/state/soft_roce_table.cpp
-// src/state/hand_over_table.cpp src/state/schema.cpp
+// src/state/hand_over_table.cpp src/state/schema.cpp -updateAction
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -60,8 +60,10 @@ Content contentOf(const Database& database) {
   return content;
 }
 
-void checkOperations(const std::vector<state::Operation>& operations) {
+void checkOperations(const Database& database, const std::vector<state::Operation>& operations) {
   for (const auto& operation : operations) {
+    accepted([&] { return database.openOperationsOf(operation.domain); });
+    accepted([&] { return database.ownerOfOperation(operation.id); });
     for (const auto& [step, status] : operation.steps) {
       require(state::actionFromJson(state::actionToJson(step.action)) == step.action,
               "a step that was read can be written");
@@ -211,7 +213,7 @@ void runTarget(std::string_view input) {
   checkLeases(reader, content.leases.value_or(std::vector<Lease>{}));
   checkHandOvers(content.handOvers.value_or(std::vector<state::StoredHandOver>{}));
   checkUses(reader, content);
-  checkOperations(content.operations.value_or(std::vector<state::Operation>{}));
+  checkOperations(reader, content.operations.value_or(std::vector<state::Operation>{}));
   require(std::distance(fs::directory_iterator(folder), {}) == 1,
           "reading creates no file next to the database");
   if (content.isDamaged && !content.isForeign) {

@@ -1,6 +1,7 @@
 // Records of the state database, of this or another version, and the seal of a hand-over.
 // covers: src/state/record_json.cpp src/model/record.cpp src/model/include/vfpass/model/record.hpp
 // src/model/include/vfpass/model/lease_fields.hpp src/model/lease_fields.cpp
+// -encodeTerms -decodeTerms -decodeEdit
 #include "fuzz/target.hpp"
 #include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/state/record_json.hpp"
