@@ -1,7 +1,7 @@
 // Dumps of links and addresses of a network namespace, which a user of the host can own.
 // covers: src/host/netlink/link_dump.cpp src/host/netlink/netlink_message.cpp -linkDumpQuery
 // -addressDumpQuery -namespaceIdQuery -parseAddresses -addressIn -findAddress -extendedMessage
-// -parseAcknowledgement -namesNoCause -reasonOf
+// -parseAcknowledgement -namesNoCause -reasonOf -textOf
 #include "netlink/link_dump.hpp"
 
 #include <linux/rtnetlink.h>

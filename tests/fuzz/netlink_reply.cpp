@@ -4,8 +4,8 @@
 // -startDevlink -devlinkFamilyQuery -eswitchQuery -eswitchChange -interfaceNumber
 // -linkSettingsQuery -mtuChange -upChange -parseLink -linkDumpQuery -addressDumpQuery
 // -namespaceIdQuery -addLinks -addAddresses -parseNamespaceId -dumpError -wasInterrupted
-// -readFlowControl -remedyFor -throwNoEffect -devlinkFamily -readLink -setMtu -setUp
-// -isNetdevDetached -readEswitchMode -eswitchRefusal -setEswitchMode
+// -readFlowControl -throwNoEffect -devlinkFamily -readLink -setMtu -setUp -isNetdevDetached
+// -readEswitchMode -eswitchRefusal -setEswitchMode -linkRemedy
 #include <arpa/inet.h>
 
 #include <array>

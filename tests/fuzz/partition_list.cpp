@@ -1,6 +1,7 @@
 // The output of `fmpm -l`, from NVIDIA's client of the fabric manager or a script in its place, and
 // of `nv-fabricmanager --version`.
-// covers: src/host/fabric/fabric_manager.cpp -findFmpm -readPartitions
+// covers: src/host/fabric/fabric_manager.cpp -findFmpm -readPartitions -PartitionChange
+// -moduleNumbers -activatePartition -setPartition
 #include <set>
 
 #include "fuzz/target.hpp"

@@ -3,7 +3,8 @@
 // -formatNodeSet -isAssignment -kernelText -explainsNothing -configWord -findCapability
 // -findExtendedCapability -findPciePackets -findSerialNumber -hasExtendedSpace -isDriverName
 // -isVfioDriver -readInventory -addSerials -readPfIdentities -readPfList -addressesOf
-// -managesNvlink -readOtherNics -readVfList
+// -managesNvlink -readOtherNics -readVfList -readAddressBits -readMemory -readPages -readCapacity
+// -isMask -smallNumber -takeLine -readModel -readProcessors
 #include "fuzz/target.hpp"
 #include "vfpass/base/kernel_formats.hpp"
 #include "vfpass/inventory/read_inventory.hpp"
@@ -20,6 +21,8 @@ void runTarget(std::string_view input) {
     }
   }
   parseNodeSet(input);
+  const auto cpus = cpusInMask(input);
+  require(cpus.empty() || *cpus.rbegin() <= 1023, "the number of a CPU has a limit");
 }
 
 }  // namespace vfpass::fuzz

@@ -1,5 +1,6 @@
 // Output of perftest and nccl-tests in the guest.
-// covers: src/guest/verify/guest_tools.cpp
+// covers: src/guest/verify/guest_tools.cpp -shell -Perftest -randomPorts -findTools -runPerftest
+// -runAllReduce -lastLine
 #include <cmath>
 
 #include "fuzz/target.hpp"

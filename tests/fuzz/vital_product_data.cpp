@@ -9,6 +9,7 @@
 
 #include "fuzz/target.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/pci_address.hpp"
 
 namespace vfpass::fuzz {
 
@@ -21,6 +22,8 @@ void runTarget(std::string_view input) {
   requirePrintable(data.serial);
   requirePrintable(data.subModel);
   requirePrintable(data.card);
+  require(!host::managesNvlink(data, mellanox) || !host::managesNvlink(data, 0),
+          "only one vendor's devices manage NVLink");
   require(trim(data.serial) == data.serial, "a serial number has no space around it");
 }
 
