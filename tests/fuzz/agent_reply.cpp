@@ -1,6 +1,7 @@
 // A reply of the guest agent, from inside the guest.
 // covers: src/guest/agent/reply.cpp src/base/bounded_read.cpp src/base/json_reader.cpp -requireText
-// -requireFlag -requireObject -requireList -requireWhole -refuse -refuseType -badJson
+// -requireFlag -requireObject -requireList -requireWhole -refuse -refuseType -badJson -failure
+// -tooLong -readMore -sizeText -readBounded -readBoundedFile -BoundedLines -distrustOf
 #include "vfpass/agent/reply.hpp"
 
 #include "fuzz/target.hpp"

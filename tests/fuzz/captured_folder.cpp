@@ -1,6 +1,7 @@
 // The tree of a snapshot, one entry per line: f, l or d, and the path. Links lead out of the tree.
 // The first line can name what is already in its place.
-// covers: src/doctor/capture/captured_tree.cpp -writeFolder
+// covers: src/doctor/capture/captured_tree.cpp -writeFolder -keptOf -isKept -isKernelFile
+// -firstProcessor
 #include "vfpass/capture/captured_tree.hpp"
 
 #include <unistd.h>

@@ -1,6 +1,6 @@
 // Attach and detach on any domain XML that vfpass does not manage yet.
 // covers: src/domain/place_devices.cpp src/domain/add_remove_elements.cpp src/domain/xml_source.cpp
-// src/domain/document.cpp
+// src/domain/document.cpp -conflict -requireOneTree -requireConsistentLeases
 #include "fake/seal_key.hpp"
 #include "fuzz/target.hpp"
 #include "vfpass/domain/domain_xml.hpp"
@@ -53,12 +53,27 @@ std::string edited(const std::string& xml, const std::vector<Lease>& leases) {
   return domain::withLeases(xml, leases, domain::builtInTemplates(), fake::sealKey());
 }
 
+// Attach to a running domain, also to one with elements of ours that its configuration lacks.
+void checkRunning(const std::string& live) {
+  const auto bare = accepted([&] { return edited(live, {}); });
+  for (const std::string& config : {std::string(), live, bare.value_or("")}) {
+    const auto places = accepted([&] { return domain::placeInRunning(live, config); });
+    for (const auto& place : places.value_or(std::vector<GuestPlacement>{})) {
+      require(domain::fitsRunning(live, place), "a place in the running domain is free");
+    }
+  }
+}
+
 }  // namespace
 
 void runTarget(std::string_view input) {
   const std::string xml(input);
   const auto parsed = accepted([&] { return domain::parseDomain(xml); });
-  if (!parsed || accepted([&] { return edited(xml, {}); }) != xml) {
+  if (!parsed) {
+    return;
+  }
+  checkRunning(xml);
+  if (accepted([&] { return edited(xml, {}); }) != xml) {
     return;  // it has elements of ours
   }
   const auto places = accepted([&] { return domain::placeDevices(xml, 2); });
@@ -75,6 +90,9 @@ void runTarget(std::string_view input) {
   require(domain::carriesLeases(*attached, leases, fake::sealKey()), "attach writes the lease");
   require(domain::isSealed(domain::parseDomain(*attached), fake::sealKey()), "attach seals it");
   require(domain::elementDifferences(*attached, leases).empty(), "attach writes its elements");
+  require(!domain::fitsRunning(*attached, places->front()), "attach takes the place");
+  require(domain::devicesOfOurs(*attached).size() == leases.size(), "attach adds its devices");
+  static_cast<void>(domain::xmlDiff(xml, *attached));
   require(edited(*attached, {}) == xml, "detach restores every byte");
 }
 

@@ -1,6 +1,8 @@
 // The readers of libvirt's XML that plans and settings depend on.
 // covers: src/domain/read_domain_facts.cpp src/domain/parse_domain.cpp
 // src/domain/document.cpp src/domain/read_hand_made.cpp src/domain/qemu_arguments.cpp
+// -hasOurDevices -requireKnownClaims -leadingUuid -addText -addAttributes -addElement
+// -canonicalElement -writePart -writePciAddress -setAttribute
 #include <algorithm>
 
 #include "fuzz/target.hpp"
@@ -53,6 +55,9 @@ void runTarget(std::string_view input) {
               accepted([&] { return domain::configuredBackend(input); }).has_value() == isDomain &&
               checkHandMade(input) == isDomain,
           "all readers accept the same domains");
+  require(!accepted([&] { return domain::parseDomain(input); }) || isDomain,
+          "a domain that can be managed is a domain");
+  accepted([&] { return domain::doubtAboutArguments(input); });
   accepted([&] { return domain::readNetworkPool(input); });
   const auto same = accepted([&] { return domain::withEdits(input, {}); });
   require(!same || *same == input, "no edit changes nothing");

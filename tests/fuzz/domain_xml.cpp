@@ -3,7 +3,8 @@
 // covers: src/domain/parse_domain.cpp src/domain/document.cpp src/domain/xml_source.cpp
 // src/domain/our_elements.cpp src/domain/metadata.cpp src/domain/metadata_version_1.cpp
 // src/domain/element_differences.cpp src/domain/add_remove_elements.cpp
-// src/domain/domain_edits.cpp src/domain/adopted_elements.cpp
+// src/domain/domain_edits.cpp src/domain/adopted_elements.cpp -hasOurDevices -requireKnownClaims
+// -readNetworkPool
 #include "vfpass/domain/domain_xml.hpp"
 #include "fake/seal_key.hpp"
 #include "fuzz/target.hpp"
@@ -24,6 +25,7 @@ void checkRemoval(const std::string& xml) {
   require(withoutLeases(*bare) == *bare, "removing our elements twice is removing them once");
   require(!domain::parseDomain(*bare).managed, "no metadata of ours is left");
   require(domain::devicesOfOurs(*bare).empty(), "no device of ours is left");
+  static_cast<void>(domain::xmlDiff(xml, *bare));
 }
 
 void checkRewriting(const std::string& xml, const std::vector<Lease>& leases) {
@@ -49,7 +51,11 @@ void checkHostElements(const std::string& xml, const std::vector<Lease>& leases)
   const auto running = accepted([&] { return domain::runningHostElements(xml, leases); });
   require(running && running->size() >= elements->size(),
           "a device without an alias of ours is left out of neither");
+  for (const Lease& lease : leases) {
+    accepted([&] { return domain::aliasOfDevice(xml, lease); });
+  }
   accepted([&] { return domain::managingTool(xml); });
+  accepted([&] { return domain::readGuestMachine(xml); });
   accepted([&] { return domain::entriesWithDevice(xml, leases); });
   if (const auto kept = accepted([&] { return domain::withDevicesKept(xml, leases); })) {
     require(accepted([&] { return domain::parseDomain(*kept); }).has_value(),
@@ -74,6 +80,7 @@ void runTarget(std::string_view input) {
   require(parsed->leases.empty() || parsed->metadataProblem.empty(),
           "unreadable metadata has no leases");
   require(!parsed->managed || !domain::isSealed(*parsed, {}), "no seal is valid without a secret");
+  accepted([&] { return domain::doubtAboutArguments(xml); });
   accepted([&] { return domain::elementDifferences(xml, parsed->leases); });
   accepted([&] { return domain::runningDifferences(xml, parsed->leases); });
   checkHostElements(xml, parsed->leases);
