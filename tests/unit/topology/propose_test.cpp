@@ -254,7 +254,7 @@ TEST(Propose, ChoosesNvlinkModeForGpusOfNvSwitchBoard) {
   EXPECT_EQ(propose(TwoNodeMachine().topology, {}, {4, 1}).nvlink, std::nullopt);
 }
 
-// The nearest pair is none of the fabric manager's partitions.
+// The nearest pair is not one of the fabric manager's partitions.
 TEST(Propose, PrefersGpusOfAPartition) {
   const SwitchedMachine machine;
   const auto at = [&](std::size_t gpu) {
