@@ -105,6 +105,9 @@ TEST(Root, ThrowsWithoutAFreeDescriptor) {
   const Root captured(tree.path());
   const Folder folder(captured, "sys/x");
   const Root live("/");
+  // UBSan looks at the first object of a type through a pipe, for which there is no descriptor
+  // later.
+  EXPECT_THROW(Root("/nonexistent/tree"), Error);
   const NoDescriptors none;
   EXPECT_THROW(static_cast<void>(captured.readText("sys/x/class")), Error);
   EXPECT_THROW(static_cast<void>(captured.exists("sys/x")), Error);
