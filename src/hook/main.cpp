@@ -14,6 +14,7 @@
 #include "operations.hpp"
 #include "supervisor.hpp"
 #include "vfpass/base/default_deadlines.hpp"
+#include "vfpass/base/standard_streams.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 #include "vfpass/events/journal_event.hpp"
@@ -194,6 +195,7 @@ int run(int argc, char** argv) {
 }  // namespace vfpass::hook
 
 int main(int argc, char** argv) {
+  vfpass::occupyClosedStreams();
   // Nothing below may depend on the caller's environment, such as PATH, LD_* or the locale.
   clearenv();
   // libvirtd reads our stderr and may exit at any time; that must not kill this process during an
