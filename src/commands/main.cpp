@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <csignal>
 #include <iostream>
 #include <iterator>
@@ -11,6 +12,7 @@
 
 #include "commands.hpp"
 #include "usage_error.hpp"
+#include "vfpass/base/standard_streams.hpp"
 #include "vfpass/base/stop_signals.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
@@ -137,6 +139,9 @@ int run(int argc, char** argv, const std::vector<Command>& known, bool json) {
     }
     return app.exit(error, std::cout, std::cerr);  // prints the help or the version
   }
+  if (const auto error = emptyValue(app)) {
+    throw *error;
+  }
   Session session(options, std::cout, std::cerr);
   return static_cast<int>(runAndRecord(session, runner).code);
 }
@@ -146,12 +151,18 @@ bool readerIsGone() {
   return ::poll(&output, 1, 0) == 1 && (static_cast<unsigned>(output.revents) & POLLERR) != 0;
 }
 
+// The stream does not keep the system's reason: one more byte fails for the same one.
+int faultOfStdout() { return ::write(STDOUT_FILENO, "\n", 1) < 0 ? errno : 0; }
+
 // Incomplete output is an error, unless the reader has closed the pipe (`| head`).
 void requireOutputWritten() {
   std::cout.flush();
   if (!std::cout && !readerIsGone()) {
-    throw Error("cannot write the complete output to stdout",
-                "check free space at its destination");
+    const int fault = faultOfStdout();
+    throw Error(
+        "cannot write the complete output to stdout" + (fault == 0 ? "" : ": " + errnoText(fault)),
+        fault == EBADF ? "open stdout for writing, such as with `>/dev/null`"
+                       : "check free space at its destination");
   }
 }
 
@@ -159,6 +170,7 @@ void requireOutputWritten() {
 }  // namespace vfpass::commands
 
 int main(int argc, char** argv) {
+  vfpass::occupyClosedStreams();
   // A pipe closed by `| head`, a daemon or a helper must not kill this process during a change.
   std::signal(SIGPIPE, SIG_IGN);
   using namespace vfpass::commands;

@@ -206,6 +206,21 @@ Error unknownWord(const CLI::App& app, const CLI::App& command,
                   lookAtHelp(command));
 }
 
+// The value of a flag is optional: `--watch=`.
+bool isEmptyValue(const CLI::Option* option) {
+  const auto& values = option->results();
+  return option->get_items_expected_min() > 0 &&
+         std::ranges::find(values, std::string()) != values.end();
+}
+
+Error emptyValueOf(const CLI::Option& option, const CLI::App& command) {
+  const std::string type = readableType(option.get_type_name());
+  const std::string fault = option.get_positional()
+                                ? "the argument " + type + " is empty"
+                                : "--" + option.get_lnames().front() + " needs a value: " + type;
+  return badUsage("`" + commandPath(command) + "`: " + fault, lookAtHelp(command));
+}
+
 struct TypeForm {
   std::regex form;
   const char* readable;
@@ -260,6 +275,20 @@ Error usageError(const CLI::App& app, const std::vector<std::string_view>& words
   }
   return badUsage("`" + commandPath(command) + "`: " + printable(error.what()),
                   lookAtHelp(command));
+}
+
+std::optional<Error> emptyValue(const CLI::App& app) {
+  const CLI::App& selected = selectedCommand(app);
+  if (selected.get_group().empty()) {  // hidden: `complete`, whose last word may be empty
+    return std::nullopt;
+  }
+  for (const CLI::App* command = &selected; command != nullptr; command = command->get_parent()) {
+    const auto given = command->get_options(isEmptyValue);
+    if (!given.empty()) {
+      return emptyValueOf(*given.front(), selected);
+    }
+  }
+  return std::nullopt;
 }
 
 // Also `UINT:SIZE [b, kb(=1024b), ...]` and `NUMBER:POSITIVE`.

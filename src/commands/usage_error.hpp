@@ -22,6 +22,11 @@ std::string commandPath(const CLI::App& command);
 Error usageError(const CLI::App& app, const std::vector<std::string_view>& words,
                  const CLI::ParseError& error);
 
+/// The same for a value that is empty, as that of a variable that a script has not set: without
+/// this error, `check ""` would check all VMs, and `doctor --device ""` no device. nullopt: none
+/// is.
+std::optional<Error> emptyValue(const CLI::App& app);
+
 /// The same for the words after `help` that name no command.
 Error unknownCommand(const CLI::App& above, const std::string& word);
 
