@@ -99,7 +99,16 @@ class EditedCopy {
   }
 
   [[nodiscard]] const fs::path& path() const { return file_; }
-  [[nodiscard]] std::string text() const { return readMappingText(file_); }
+  /// Throws if the editor has left no regular file that can be a mapping.
+  [[nodiscard]] std::string text() const {
+    try {
+      return readBoundedFile(file_, largestMapping);
+    } catch (const ReadRefused& refused) {
+      throw Error("cannot read what the editor has left at " + printable(file_.string()) + ": " +
+                      refused.what(),
+                  "run the command again; if that does not help, set EDITOR to another editor");
+    }
+  }
   /// Names of the files that the editor has left beside the copy.
   [[nodiscard]] std::vector<std::string> leftBeside() const {
     std::vector<std::string> names;
@@ -252,6 +261,28 @@ std::optional<std::string> edited(Session& session, const OriginalFile& original
   }
 }
 
+void save(const OriginalFile& original, const EditedCopy& copy, const std::string& text) {
+  requireUnchanged(original, copy);
+  try {
+    replaceDurably(original.file, text, original.status);
+  } catch (const Error& error) {
+    throw Error(
+        std::string(error.what()) + "; the edited copy is " + printable(copy.path().string()),
+        error.remedy(), error.code());
+  }
+}
+
+// The edited mapping may name another VM.
+std::string savedNote(const OriginalFile& original, const std::string& text,
+                      const std::string& vm) {
+  const auto before = config::readProposed(original.text);
+  const auto now = config::readProposed(text);
+  const bool renamed = before && now && before->vm != now->vm;
+  return "saved " + printable(original.file.string()) +
+         (renamed ? " as the mapping of VM " + printable(now->vm) : "") + "; `vfpass plan " +
+         shellArgument(renamed ? now->vm : vm) + "` shows what attach would change";
+}
+
 ExitCode endEdit(Session& session, const OriginalFile& original, const EditedCopy& copy,
                  bool changed, const std::string& note) {
   copy.discard();
@@ -276,11 +307,8 @@ ExitCode edit(Session& session, const std::string& vm) {
   if (*text == original.text) {
     return endEdit(session, original, copy, false, file + ": no changes");
   }
-  requireUnchanged(original, copy);
-  replaceDurably(original.file, *text, original.status);
-  return endEdit(
-      session, original, copy, true,
-      "saved " + file + "; `vfpass plan " + shellArgument(vm) + "` shows what attach would change");
+  save(original, copy, *text);
+  return endEdit(session, original, copy, true, savedNote(original, *text, vm));
 }
 
 }  // namespace

@@ -176,7 +176,7 @@ class TerminalMode {
 std::string editorCommand() {
   for (const char* variable : {"VISUAL", "EDITOR"}) {
     const char* value = std::getenv(variable);
-    if (value != nullptr && *value != '\0') {
+    if (value != nullptr && !trim(value).empty()) {
       return value;
     }
   }

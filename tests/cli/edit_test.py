@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import select
 import shutil
 import signal
@@ -169,6 +170,32 @@ class Edit(unittest.TestCase):
             self.assertEqual(len(self.copies()), copies)
             self.assertEqual(self.file.read_text(), MAPPING)
 
+    def test_reports_an_editor_that_leaves_no_mapping(self):
+        for script, reason in (('rm "$1"', "No such file or directory (ENOENT)"), ('rm "$1"; mkfifo "$1"', "not a regular file"),
+                               ('head -c 2000000 /dev/zero >"$1"', "larger than 1 MiB")):
+            found = self.edit(script)
+            self.assertEqual(found.returncode, 1)
+            self.assertRegex(found.stderr, f"cannot read what the editor has left at .*: {re.escape(reason)}\n +run the command again")
+            self.assertEqual(self.file.read_text(), MAPPING)
+
+    def test_takes_a_blank_variable_for_an_unset_one(self):
+        found = self.edit('sed -i s/ens1/ens2/ "$1"', VISUAL="  ")
+        self.assertEqual(found.returncode, 0, found.stderr)
+        self.assertIn("ens2", self.file.read_text())
+
+    def test_plans_the_vm_that_the_mapping_has_now(self):
+        found = self.edit('sed -i s/train0/train1/ "$1"')
+        self.assertEqual(found.returncode, 0, found.stderr)
+        self.assertIn("as the mapping of VM train1; `vfpass plan train1` shows", found.stderr)
+
+    def test_opens_nothing_as_a_closed_standard_stream(self):
+        # The editor inherits what the streams are in vfpass; a note or a document must not go into a file or socket of vfpass.
+        streams = self.home / "streams"
+        program = subprocess.Popen(["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", VFPASS, "--config-dir", self.home, "edit", "train0"],
+                                   env=self.environment(f"for each in 0 1 2; do readlink /proc/$$/fd/$each >>{streams}; done"))
+        self.assertEqual(program.wait(30), 0)
+        self.assertEqual(streams.read_text().split(), ["/dev/null"] * 3)
+
     def test_names_the_signal_that_ended_the_editor(self):
         found = self.edit("kill -SEGV $$")
         self.assertEqual(found.returncode, 1)
@@ -274,6 +301,9 @@ class Edit(unittest.TestCase):
         self.assertNotEqual(found.returncode, 0)
         self.assertEqual(self.file.read_text(), MAPPING)
         self.assertEqual(os.listdir(self.home / "vms"), ["a.yaml"])
+        [copy] = self.copies()
+        self.assertIn(f"; the edited copy is {copy}", found.stderr)
+        self.assertIn("####", copy.read_text())
 
 
 if __name__ == "__main__":
