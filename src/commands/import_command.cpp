@@ -111,7 +111,7 @@ PfSettings settingsOf(Session& session, const PciAddress& pf) {
   try {
     return session.kernel().readPfSettings(pf);
   } catch (const Error& error) {
-    session.warn(toString(pf) + ": " + error.what());
+    session.warn(toString(pf) + ": " + withRemedy(error));
     return {};
   }
 }
@@ -233,6 +233,10 @@ struct ImportOptions {
   bool write = false;
 };
 
+std::string noneText(const std::string& vm) {
+  return "domain " + printable(vm) + " has no device that can be taken over";
+}
+
 [[noreturn]] void throwNothing(const std::string& vm, const std::vector<LeftOut>& leftOut) {
   if (leftOut.empty()) {
     throw Error("domain " + printable(vm) + " has no device of this host",
@@ -242,8 +246,8 @@ struct ImportOptions {
   std::ranges::transform(leftOut, std::back_inserter(lines), [](const LeftOut& each) {
     return printable(describe(each)) + (each.remedy.empty() ? "" : "; " + each.remedy);
   });
-  throw Error("domain " + printable(vm) + " has no device that can be taken over:\n  " +
-              join(lines, "\n  "));
+  throw Error(noneText(vm) + ":\n  " + join(lines, "\n  "),
+              "run `vfpass init " + shellArgument(vm) + "` to propose other devices");
 }
 
 void warnOf(Session& session, const ImportedMapping& mapping) {
@@ -258,6 +262,17 @@ void warnOf(Session& session, const ImportedMapping& mapping) {
   }
 }
 
+// Programs get the reasons as they do beside entries.
+ExitCode reportNothing(Session& session, const report::ImportReport& report) {
+  if (!session.style().json || report.mapping.leftOut.empty()) {
+    throwNothing(report.vm, report.mapping.leftOut);
+  }
+  warnOf(session, report.mapping);
+  session.warn(noneText(report.vm));
+  report::writeImport(session.out(), report, "", "", session.style());
+  return ExitCode::failed;
+}
+
 ExitCode importVm(Session& session, const ImportOptions& options) {
   const ImportSubject subject = importSubject(session, options.vm);
   report::ImportReport report;
@@ -267,7 +282,7 @@ ExitCode importVm(Session& session, const ImportOptions& options) {
   const plan::ImportInput input = importInput(session, subject);
   report.mapping = plan::importMapping(input);
   if (report.mapping.empty()) {
-    throwNothing(report.vm, report.mapping.leftOut);
+    return reportNothing(session, report);
   }
   report.mapping.refusals = importRefusals(session, subject, input, report::mappingText(report));
   warnOf(session, report.mapping);

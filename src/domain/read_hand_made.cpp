@@ -57,7 +57,9 @@ void readVlan(pugi::xml_node device, HandMadeDevice& read) {
     return;
   }
   const auto id = parseNumber(attributeText(tag, "id"));
-  if (attributeText(vlan, "trunk") == "yes" || tag.next_sibling("tag")) {
+  if (attributeText(vlan, "trunk") == "yes") {
+    read.vlanFault = "its <vlan> is a trunk";
+  } else if (tag.next_sibling("tag")) {
     read.vlanFault = "its <vlan> has several tags";
   } else if (!id || *id > highestId) {
     read.vlanFault = "its <vlan> has no tag from 0 to 4094";

@@ -278,7 +278,7 @@ std::optional<LeftOut> leftOutByValues(const ImportInput& input, const HandMadeD
                "replace it with a plain <hostdev>");
   }
   if (!device.vlanFault.empty()) {
-    return out(device.vlanFault, "leave one tag in its <vlan>");
+    return out(device.vlanFault, "leave one tag in its <vlan>, and no trunk='yes'");
   }
   const auto vlan = presentVlan(device, vf);
   if (interface && vlan && (vlan->qos != 0 || vlan->protocol != VlanProtocol::dot1q)) {

@@ -198,14 +198,19 @@ class MappingText {
     }
     for (const LeftOut& each : mapping_.leftOut) {
       out_ << "#   " << printable(describe(each)) << '\n';
-      if (!each.remedy.empty()) {
-        out_ << "#     " << printable(each.remedy) << '\n';
-      }
+      writeRemedy(each.remedy);
     }
     writeRefusals();
     writeUnclear();
     out_ << "version: 1\nvm: " << yamlString(report_.vm)
          << "\ntopology: flat  # each device keeps its place in the guest\n";
+  }
+
+  // It can contain lines to paste into a mapping.
+  void writeRemedy(const std::string& remedy) {
+    for (const auto& line : splitLines(remedy)) {
+      out_ << "#     " << printable(line) << '\n';
+    }
   }
 
   void writeRefusals() {
@@ -214,9 +219,7 @@ class MappingText {
     }
     for (const ImportRefusal& each : mapping_.refusals) {
       out_ << "#   " << printable(each.message) << '\n';
-      if (!each.remedy.empty()) {
-        out_ << "#     " << printable(each.remedy) << '\n';
-      }
+      writeRemedy(each.remedy);
     }
   }
 

@@ -113,6 +113,17 @@ TEST(ImportReport, NoNameCanBeginALine) {
   }
 }
 
+TEST(ImportReport, LinesToPasteAreLinesOfTheComment) {
+  ImportReport report = sampleImport();
+  const std::string remedy = "add under `gpus:`:\n  - {name: gpu1}";
+  report.mapping.leftOut.front().remedy = remedy;
+  report.mapping.refusals.front().remedy = remedy;
+  const std::string text = mappingText(report);
+  const std::string comment = "\n#     add under `gpus:`:\n#       - {name: gpu1}\n";
+  EXPECT_NE(text.find(comment), text.rfind(comment)) << text;
+  EXPECT_NE(text.find(comment), std::string::npos) << text;
+}
+
 TEST(ImportReport, JsonMatchesItsSchema) {
   const std::string text =
       writtenImport(sampleImport(), "version: 1\n", "/etc/vfpass/vms/a.yaml", true);
