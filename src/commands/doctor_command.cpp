@@ -39,7 +39,7 @@ std::optional<DomainDescription> domainOf(Session& session, const std::string& v
     }
     return domain;
   } catch (const Error& error) {
-    session.warn(error.what());
+    session.warn(withRemedy(error));
     return std::nullopt;
   }
 }

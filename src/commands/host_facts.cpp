@@ -132,7 +132,7 @@ void nameDevices(Session& session, Devices& devices) {
   try {
     inventory::nameModels(devices);
   } catch (const Error& error) {
-    session.warn(std::string("no model names: ") + error.what() + "; " + error.remedy());
+    session.warn("no model names: " + withRemedy(error));
   }
 }
 
@@ -176,7 +176,7 @@ void addLeases(Session& session, doctor::Requirements& requirements) {
       requirements.quarantined = session.quarantined();
     }
   } catch (const Error& error) {
-    session.warn(error.what());
+    session.warn(withRemedy(error));
   }
 }
 

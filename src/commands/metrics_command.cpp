@@ -56,7 +56,7 @@ class Collector {
     try {
       read();
     } catch (const Error& error) {
-      session_.warn(std::string(part) + ": " + error.what());
+      session_.warn(std::string(part) + ": " + withRemedy(error));
       success = false;
     }
     found_.collected[part] = success;
@@ -82,7 +82,7 @@ class Collector {
       session_.hypervisor();
       found_.libvirtUp = true;
     } catch (const Error& error) {
-      session_.warn(error.what());
+      session_.warn(withRemedy(error));
       found_.libvirtUp = false;
       return;
     }

@@ -74,7 +74,7 @@ verify::ReadTraffic rdmaReader(Session& session, const std::vector<Lease>& vfs) 
   try {
     inventory = session.inventory();
   } catch (const Error& error) {
-    session.warn(error.what());
+    session.warn(withRemedy(error));
   }
   std::map<std::string, std::string> representors;
   for (const Lease& vf : vfs) {

@@ -208,7 +208,7 @@ const Mapping* mappingNamedBy(Session& session, const std::string& vm) {
   std::optional<Error> unanswered;
   const MappingFile found = findMappingFile(session, vm, &unanswered);
   if (unanswered) {
-    session.warn(unanswered->what());
+    session.warn(withRemedy(*unanswered));
   }
   return found.mapping;
 }

@@ -200,7 +200,7 @@ std::optional<VfTraffic> trafficOf(Session& session, const Lease& lease) {
   try {
     return session.kernel().vfTraffic(lease.pf, vfOf(lease).index);
   } catch (const Error& error) {
-    session.warn(error.what());
+    session.warn(withRemedy(error));
     return std::nullopt;
   }
 }
@@ -295,7 +295,7 @@ void explain(Session& session, const Uuid& domain, VerifyReport& report) {
                          report);
     }
   } catch (const Error& error) {
-    session.warn(error.what());
+    session.warn(withRemedy(error));
   }
 }
 

@@ -214,7 +214,7 @@ void reportUnverified(Session& session, const DomainDescription& domain, const s
   try {
     keepReport(session, report);
   } catch (const Error& error) {
-    session.warn(error.what());
+    session.warn(withRemedy(error));
   }
   session.warn("VM " + printable(domain.name) + ": not verified: " + reason);
 }
@@ -287,7 +287,7 @@ void giveUp(Session& session, const Uuid& uuid, const std::string& reason) {
                        "run `vfpass verify " + shellArgument(domain->name) + "`");
     }
   } catch (const Error& error) {
-    session.warn(error.what());
+    session.warn(withRemedy(error));
   }
 }
 
@@ -312,7 +312,7 @@ void verifyStartedVm(Session& session, const std::string& vm, const VerifyReques
       session.operations().end({events::Result::unverified, error.what(), error.remedy()});
       reportUnverified(session, *domain, error.what(), error.remedy());
     } else {
-      session.warn(error.what());
+      session.warn(withRemedy(error));
     }
   }
 }

@@ -131,7 +131,7 @@ class RemotePeer {
     try {
       return host_->traffic(lease.entry);
     } catch (const Error& error) {
-      session_.warn(error.what());
+      session_.warn(withRemedy(error));
       return std::nullopt;
     }
   }
