@@ -122,7 +122,7 @@ ExitCode checkFile(Session& session, const std::string& file) {
   for (const auto& problem : problems) {
     addProblem(problem, entries);
   }
-  report::writeCheck(session.pagedOut(), entries, session.style());
+  report::writeCheck(session.pagedOut(), entries, file, session.style());
   return exitCodeFor(entries, {});
 }
 
@@ -174,12 +174,17 @@ ExitCode checkConfigured(Session& session, const std::string& vm) {
       addProblem(problem, entries);
     }
   }
-  report::writeCheck(session.pagedOut(), entries, session.style());
+  report::writeCheck(session.pagedOut(), entries,
+                     (session.options().configDirectory / "vms/*.yaml").string(), session.style());
   return exitCodeFor(entries, codes);
 }
 
 ExitCode check(Session& session, const CheckOptions& options) {
   if (!options.schema.empty()) {
+    if (!options.target.empty()) {
+      throw Error("`vfpass check`: " + printable(options.target) + " excludes --schema",
+                  "run `vfpass check --help`", ExitCode::badInput);
+    }
     session.out() << (options.schema == "host" ? config::hostSchema() : config::mappingSchema());
     return ExitCode::done;
   }

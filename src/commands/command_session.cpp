@@ -425,8 +425,7 @@ void Session::requireThisHost(const std::string& what) const {
 void Session::requireChangesPossible(const std::string& what) const {
   requireThisHost(what);
   if (geteuid() != 0) {
-    throw Error(what + ": must run as root, because it writes to sysfs and " +
-                    options_.stateDirectory.string(),
+    throw Error(what + ": must run as root, because it changes this host or its VMs",
                 "run it with sudo");
   }
 }

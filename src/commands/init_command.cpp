@@ -120,8 +120,12 @@ ExitCode init(Session& session, const InitOptions& options) {
   if (options.write) {
     requireTargetOfThisHost(session, "init");
   }
-  const auto unfit = unfitDevices(session);
   const std::size_t vfs = options.vfs.value_or(std::max<std::size_t>(options.gpus, 1));
+  if (options.gpus + vfs == 0) {
+    throw Error("`vfpass init`: --gpus 0 and --vfs 0 leave nothing to propose",
+                "request a GPU or a VF, such as with `--gpus 0 --vfs 1`", ExitCode::badInput);
+  }
+  const auto unfit = unfitDevices(session);
   report::TopologyReport host = topologyReport(session, true);
   warnOfProblems(session, host.topology);
   report::ProposalReport report;

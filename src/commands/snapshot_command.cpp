@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <array>
+#include <string_view>
 
 #include "commands.hpp"
 #include "host_facts.hpp"
@@ -62,6 +64,17 @@ capture::CapturedTree capture(Session& session) {
 
 bool isTar(const std::filesystem::path& target) { return target.extension() == ".tar"; }
 
+// Otherwise `snapshot host.tar.gz` would create a folder with this name.
+void requireNoCompression(const std::filesystem::path& target) {
+  constexpr std::array<std::string_view, 4> archives{".tgz", ".txz", ".tzst", ".zip"};
+  const std::string suffix = target.extension().string();
+  if (isTar(target.stem()) || std::ranges::find(archives, suffix) != archives.end()) {
+    throw Error("snapshot: " + printable(target.string()) +
+                    " would be compressed, and a snapshot is a directory or an uncompressed .tar",
+                "specify a name that ends in .tar, and compress this file", ExitCode::badInput);
+  }
+}
+
 report::SnapshotReport describeTree(const capture::CapturedTree& tree,
                                     const std::filesystem::path& target) {
   report::SnapshotReport report;
@@ -92,6 +105,7 @@ void write(Session& session, const capture::CapturedTree& tree,
 }
 
 ExitCode snapshot(Session& session, const std::filesystem::path& target) {
+  requireNoCompression(target);
   const capture::CapturedTree tree = capture(session);
   write(session, tree, target);
   for (const auto& [path, entry] : tree) {

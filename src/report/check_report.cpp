@@ -44,9 +44,6 @@ void writeLines(std::ostream& out, const std::string& text) {
 }
 
 void writeText(std::ostream& out, const std::vector<CheckEntry>& entries, const Style& style) {
-  if (entries.empty()) {
-    out << "no mappings\n";
-  }
   for (const auto& entry : entries) {
     const Cell cell = verdict(entry);
     out << printable(subject(entry)) << ": " << tinted(cell.text, cell.tint, style) << '\n';
@@ -78,9 +75,12 @@ void writeJson(std::ostream& out, const std::vector<CheckEntry>& entries) {
 
 }  // namespace
 
-void writeCheck(std::ostream& out, const std::vector<CheckEntry>& entries, const Style& style) {
+void writeCheck(std::ostream& out, const std::vector<CheckEntry>& entries, const std::string& place,
+                const Style& style) {
   if (style.json) {
     writeJson(out, entries);
+  } else if (entries.empty()) {
+    out << "no mappings: there is no file " << printable(place) << '\n';
   } else {
     writeText(out, entries, style);
   }

@@ -11,7 +11,7 @@ namespace {
 
 std::string writtenCheck(const std::vector<CheckEntry>& entries, const Style& style) {
   std::ostringstream out;
-  writeCheck(out, entries, style);
+  writeCheck(out, entries, "vms/*.yaml", style);
   return out.str();
 }
 
@@ -38,7 +38,7 @@ TEST(CheckReport, Json) {
 }
 
 TEST(CheckReport, NoMappings) {
-  EXPECT_EQ(writtenCheck({}, {}), "no mappings\n");
+  EXPECT_EQ(writtenCheck({}, {}), "no mappings: there is no file vms/*.yaml\n");
   expectValid("check", writtenCheck({}, {.json = true}));
 }
 

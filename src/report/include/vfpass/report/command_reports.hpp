@@ -53,7 +53,9 @@ struct CheckEntry {
 
 /// `vfpass check`: a verdict per mapping, followed by every error in the file and every problem
 /// with this host. JSON: docs/json/check.schema.json.
-void writeCheck(std::ostream& out, const std::vector<CheckEntry>& entries, const Style& style);
+/// `place` says where mappings are: without an entry, the text names it.
+void writeCheck(std::ostream& out, const std::vector<CheckEntry>& entries, const std::string& place,
+                const Style& style);
 
 /// One property of a PF: its value in host.yaml and its current value.
 struct HostSetting {
