@@ -3,7 +3,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <initializer_list>
+#include <string_view>
 
 namespace vfpass {
 
@@ -14,6 +16,12 @@ void occupyClosedStreams() {
       static_cast<void>(::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY));
     }
   }
+}
+
+bool isScreen(int stream) {
+  const char* kind = std::getenv("TERM");
+  const std::string_view name = kind == nullptr ? "" : kind;
+  return ::isatty(stream) == 1 && !name.empty() && name != "dumb";
 }
 
 }  // namespace vfpass

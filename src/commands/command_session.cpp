@@ -13,6 +13,7 @@
 #include "vfpass/apply/run.hpp"
 #include "vfpass/base/call_within.hpp"
 #include "vfpass/base/default_deadlines.hpp"
+#include "vfpass/base/standard_streams.hpp"
 #include "vfpass/base/stop_signals.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
@@ -38,7 +39,7 @@ bool wantsColor(const GlobalOptions& options) {
     return options.color == "always";
   }
   const char* refused = std::getenv("NO_COLOR");
-  return isatty(STDOUT_FILENO) == 1 && (refused == nullptr || *refused == '\0');
+  return isScreen(STDOUT_FILENO) && (refused == nullptr || *refused == '\0');
 }
 
 // Any thread may write; each line is flushed.
@@ -72,8 +73,7 @@ spdlog::level::level_enum levelOf(events::Priority priority) {
 
 // --watch has the warnings of a reading in a text of its own.
 bool showsProgress(const GlobalOptions& options, const std::ostream& err) {
-  return &err == &std::cerr && report::isTerminalForProgress() && !options.quiet &&
-         options.verbosity == 0;
+  return &err == &std::cerr && isScreen(STDERR_FILENO) && !options.quiet && options.verbosity == 0;
 }
 
 }  // namespace

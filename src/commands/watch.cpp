@@ -13,6 +13,7 @@
 
 #include "vfpass/base/call_within.hpp"
 #include "vfpass/base/deadline.hpp"
+#include "vfpass/base/standard_streams.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/report/result_report.hpp"
 
@@ -114,7 +115,7 @@ ExitCode showOrWatch(Session& session, const std::string& watch, const Runner& s
   }
   const auto interval = intervalOf(watch);
   const GlobalOptions& options = session.options();
-  const bool terminal = ::isatty(STDOUT_FILENO) == 1 && !options.json;
+  const bool terminal = isScreen(STDOUT_FILENO) && !options.json;
   std::string shown;
   std::string text = readOnce(options, show);
   while (true) {

@@ -6,9 +6,7 @@
 
 #include <algorithm>
 #include <csignal>
-#include <cstdlib>
 #include <ostream>
-#include <string_view>
 #include <system_error>
 
 #include "text_values.hpp"
@@ -151,11 +149,6 @@ ProgressWait::ProgressWait(ProgressLine& line, const std::string& what)
 }
 
 ProgressWait::~ProgressWait() { line_.endWait(); }
-
-bool isTerminalForProgress() {
-  const char* kind = std::getenv("TERM");
-  return ::isatty(STDERR_FILENO) == 1 && kind != nullptr && std::string_view(kind) != "dumb";
-}
 
 std::size_t terminalColumns() {
   winsize size{};

@@ -26,8 +26,8 @@ class Watch(unittest.TestCase):
         subprocess.run([HOSTS / "make_host.py", "h100-8", self.folder / "host"], check=True)
         self.command = [VFPASS, "--sysroot", self.folder / "host", "vf", "list", "--watch=1"]
 
-    def start(self, *options, **streams):
-        program = subprocess.Popen([*self.command, *options], env={**os.environ, "TERM": "xterm", "LC_ALL": "C.UTF-8"},
+    def start(self, *options, kind="xterm", **streams):
+        program = subprocess.Popen([*self.command, *options], env={**os.environ, "TERM": kind, "LC_ALL": "C.UTF-8"},
                                    start_new_session=True, **streams)
         self.addCleanup(lambda: program.poll() is None and program.kill())
         return program
@@ -80,6 +80,16 @@ class Watch(unittest.TestCase):
         text = self.read_until(terminal, b"\x1b[H\x1b[2J", 3)
         self.assertIn("every 1 s, ", text)
         self.assertIn(VF, text)
+        self.end(program)
+
+    def test_writes_no_control_sequences_on_a_dumb_terminal(self):
+        terminal, end = pty.openpty()
+        self.addCleanup(os.close, terminal)
+        program = self.start(stdin=end, stdout=end, stderr=end, kind="dumb")
+        os.close(end)
+        first = self.read_until(terminal, b"\n\r\n")
+        self.change()
+        self.assertNotIn("\x1b", first + self.read_until(terminal, b"\n\r\n"))
         self.end(program)
 
     def test_connects_once_to_a_libvirt_that_does_not_answer(self):

@@ -8,4 +8,7 @@ namespace vfpass {
 /// its use still fails with EBADF.
 void occupyClosedStreams();
 
+/// Whether control sequences have an effect there: a terminal, and `TERM` names one that knows any.
+bool isScreen(int stream);
+
 }  // namespace vfpass

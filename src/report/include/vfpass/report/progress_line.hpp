@@ -90,8 +90,7 @@ class ProgressWait {
   ProgressTicker ticker_;
 };
 
-/// Whether standard error is a terminal on which a line can be replaced, and its width.
-bool isTerminalForProgress();
+/// The width of the terminal that is standard error.
 std::size_t terminalColumns();
 
 }  // namespace vfpass::report
