@@ -35,6 +35,7 @@ enum class HandMadeKind {
   hostdev,      ///< `<hostdev type='pci'>`
   interface,    ///< `<interface type='hostdev'>`
   fromNetwork,  ///< `<interface type='network'>`: the network chooses the device at the start
+  macvtap,      ///< `<interface type='direct'>`: a macvtap above a netdev of the host
   nvmeDisk,     ///< `<disk type='nvme'>`
   mediated,     ///< `<hostdev type='mdev'>`
   otherBus,     ///< `<hostdev>` of another type (USB, SCSI), or an `<interface>` with a USB adapter
@@ -66,6 +67,7 @@ struct HandMadeDevice {
   std::string driver;     ///< `<driver name=>`, or `model=` of libvirt 10; empty: the default
   std::optional<HandMadeTeaming> teaming;
   std::string network;  ///< of fromNetwork
+  std::string netdev;   ///< of macvtap
 
   auto operator<=>(const HandMadeDevice&) const = default;
 };
@@ -77,6 +79,7 @@ enum class LeftOutReason {
   mediated,      ///< a mediated device
   arguments,     ///< in `<qemu:commandline>`, which vfpass does not change
   nvmeDisk,      ///< a disk that QEMU drives itself
+  macvtap,       ///< the guest has a macvtap of its netdev, and the host the VF
   network,       ///< a libvirt network chooses it, or has it in its pool
   invalid,       ///< the XML does not say which function it is
   missing,       ///< the host has no such function

@@ -45,6 +45,9 @@ std::optional<HandMadeKind> kindOf(pugi::xml_node device) {
   if (name == "interface" && type == "network") {
     return HandMadeKind::fromNetwork;
   }
+  if (name == "interface" && type == "direct") {
+    return HandMadeKind::macvtap;
+  }
   return name == "disk" && type == "nvme" ? std::optional(HandMadeKind::nvmeDisk) : std::nullopt;
 }
 
@@ -89,6 +92,7 @@ HandMadeDevice readHandMadeElement(pugi::xml_node device, HandMadeKind kind) {
     read.teaming = HandMadeTeaming{textOf(teaming, "type"), textOf(teaming, "persistent")};
   }
   read.network = textOf(device.child("source"), "network");
+  read.netdev = textOf(device.child("source"), "dev");
   return read;
 }
 

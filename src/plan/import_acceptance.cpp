@@ -33,6 +33,12 @@ std::optional<LeftOut> leftOutByKind(const HandMadeDevice& device) {
     case HandMadeKind::nvmeDisk:
       return leaveOut(device, Reason::nvmeDisk,
                       "QEMU drives it as a disk of the host; it stays as it is");
+    case HandMadeKind::macvtap:
+      return leaveOut(device, Reason::macvtap,
+                      "the guest has a macvtap of the VF's netdev " + printable(device.netdev) +
+                          ", and no RDMA",
+                      "replace it with <interface type='hostdev'> for the VF while the domain is "
+                      "off, then import again");
     case HandMadeKind::fromNetwork:
       return leaveOut(
           device, Reason::network,

@@ -16,9 +16,26 @@ bool isHostdevPool(const ImportInput& input, const std::string& network) {
   return pool != input.pools.end() && (!pool->devices.empty() || !pool->pfNetdevs.empty());
 }
 
-// Of these only a network with a pool of devices concerns the host's devices.
+bool isNetdevOfVf(const ImportInput& input, const std::string& name) {
+  const auto hasIt = [&](const VirtualFunction& vf) {
+    return std::ranges::find(vf.netdevs, name, &Netdev::name) != vf.netdevs.end();
+  };
+  return std::ranges::any_of(input.inventory.pfs, [&](const PhysicalFunction& pf) {
+    return std::ranges::any_of(pf.vfs, hasIt);
+  });
+}
+
+// Of these only a network with a pool of devices, and a macvtap above a VF, concern the host's
+// devices: one above a PF or a bond shares it.
 bool isDeviceOfHost(const ImportInput& input, const HandMadeDevice& device) {
-  return device.kind != HandMadeKind::fromNetwork || isHostdevPool(input, device.network);
+  switch (device.kind) {
+    case HandMadeKind::fromNetwork:
+      return isHostdevPool(input, device.network);
+    case HandMadeKind::macvtap:
+      return isNetdevOfVf(input, device.netdev);
+    default:
+      return true;
+  }
 }
 
 // The running domain shows an interface of a network's pool as <interface type='hostdev'>, with the

@@ -95,6 +95,9 @@ TEST(HandMade, DistinguishesOtherElements) {
   const auto pool = only("<interface type='network'><source network='pool'/></interface>");
   EXPECT_EQ(pool.kind, HandMadeKind::fromNetwork);
   EXPECT_EQ(pool.network, "pool");
+  const auto direct = only("<interface type='direct'><source dev='ens1f0v0'/></interface>");
+  EXPECT_EQ(direct.kind, HandMadeKind::macvtap);
+  EXPECT_EQ(direct.netdev, "ens1f0v0");
   const auto disk = only(
       "<disk type='nvme'><source type='pci' managed='yes' namespace='1'><address "
       "domain='0x0000' bus='0x3b' slot='0x00' function='0x2'/></source></disk>");

@@ -352,6 +352,16 @@ TEST_F(Importing, LeavesOutInterfaceOfPoolAndIgnoresThatOfOtherNetworks) {
   EXPECT_EQ(reason(), LeftOutReason::network);
 }
 
+TEST_F(Importing, LeavesOutMacvtapOfVfAndIgnoresThatOfOtherNetdevs) {
+  add("", HandMadeKind::macvtap).netdev = "ens1f0v0";
+  EXPECT_THAT(imported().leftOut, IsEmpty());
+  pf().vfs.front().netdevs = {{"ens1f0v0", 7, true, false}};
+  EXPECT_EQ(reason(), LeftOutReason::macvtap);
+  EXPECT_THAT(only().message, HasSubstr("netdev ens1f0v0"));
+  input.configured.front().netdev = "ens1f0np0";
+  EXPECT_THAT(imported().leftOut, IsEmpty());
+}
+
 TEST_F(Importing, LeavesOutVfInPool) {
   add(firstVf);
   input.pools = {{"pool", {}, {"ens1f0np0"}}};
