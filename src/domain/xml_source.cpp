@@ -1,7 +1,9 @@
 #include "xml_source.hpp"
 
 #include <algorithm>
+#include <utility>
 
+#include "vfpass/base/text.hpp"
 #include "vfpass/base/unified_diff.hpp"
 #include "vfpass/domain/domain_xml.hpp"
 
@@ -109,38 +111,48 @@ std::size_t lineBreakBefore(std::string_view text, std::size_t at) {
   return at > 0 && text[at - 1] == '\n' ? at - 1 : std::string_view::npos;
 }
 
-bool isSpace(char character) {
-  return character == ' ' || character == '\t' || character == '\n' || character == '\r';
-}
-
-std::size_t skipSpaces(std::string_view text, std::size_t at) {
-  while (at < text.size() && isSpace(text[at])) {
-    ++at;
+// True for the text before an attribute's value if the attribute is a password.
+bool namesPassword(std::string_view before) {
+  const auto equals = trim(before);
+  if (!equals.ends_with('=')) {
+    return false;
   }
-  return at;
+  const auto name = trim(equals.substr(0, equals.size() - 1));
+  return name.substr(name.find_last_of(" \t\r\n'\"") + 1) == "passwd";
 }
 
-// End of the value whose opening quote is at `quote`; end of text if it is not closed.
-std::size_t valueEnd(std::string_view text, std::size_t quote) {
-  return std::min(text.find(text[quote], quote + 1), text.size());
-}
-
-// Replaces the values of passwd attributes by `***`, also across lines.
-std::string masked(std::string_view text) {
-  constexpr std::string_view name = "passwd";
-  std::string result;
-  std::size_t copied = 0;
-  for (auto at = text.find(name); at != std::string_view::npos; at = text.find(name, at + 1)) {
-    const auto equals = skipSpaces(text, at + name.size());
-    const auto quote = skipSpaces(text, equals + 1);
-    const bool attribute = at > 0 && isSpace(text[at - 1]) && quote < text.size() &&
-                           text[equals] == '=' && (text[quote] == '\'' || text[quote] == '"');
-    if (attribute && at >= copied) {
-      result.append(text.substr(copied, quote + 1 - copied)).append("***");
-      copied = valueEnd(text, quote);
+// `at` is the position of the start tag `tag`, which TagReader has read: each quote in it is
+// closed.
+void maskPasswords(std::string_view tag, std::size_t at, std::vector<Splice>& masks) {
+  std::size_t read = 0;
+  for (auto quote = tag.find_first_of("'\""); quote != std::string_view::npos;
+       quote = tag.find_first_of("'\"", read)) {
+    const auto end = tag.find(tag[quote], quote + 1);
+    if (namesPassword(tag.substr(read, quote - read))) {
+      masks.push_back({at + quote + 1, at + end, "***"});
     }
+    read = end + 1;
   }
-  return result.append(text.substr(copied));
+}
+
+// Replaces the values of passwd attributes by `***`. The same words in the text of an element are
+// no attribute, and a quote in it needs no second one.
+std::string masked(std::string_view text) {
+  std::vector<Splice> masks;
+  TagReader reader(text);
+  std::size_t read = 0;
+  try {
+    while (const auto tag = reader.next()) {
+      if (tag->kind != Tag::Kind::end) {
+        maskPasswords(text.substr(tag->begin, tag->end - tag->begin), tag->begin, masks);
+      }
+      read = tag->end;
+    }
+  } catch (const Error&) {
+    // No domain XML: where its tags are is unknown, so all that is left may be a password.
+    masks.push_back({read, text.size(), "***"});
+  }
+  return applySplices(text, std::move(masks));
 }
 
 }  // namespace

@@ -52,8 +52,11 @@ TEST(XmlDiff, HidesPasswords) {
   const auto text = xmlDiff(xml, replaced(xml, "<video>", "<video a='b'>"));
   EXPECT_NE(text.find("autoport='yes' passwd='***'>"), std::string::npos) << text;
   EXPECT_EQ(text.find("geh"), std::string::npos);
-  for (const char* secret : {"<a passwd='hush'/>", "<a passwd=\"hu'sh\"/>", "<a passwd = 'hush'/>",
-                             "<a\npasswd=\n'hush\nhush'/>", "<a passwd='hush"}) {
+  for (const char* secret :
+       {"<a passwd='hush'/>", "<a passwd=\"hu'sh\"/>", "<a passwd = 'hush'/>",
+        "<a\npasswd=\n'hush\nhush'/>", "<a passwd='hush", "<a b='>' passwd='hush'/>",
+        "<a b='\"' c=\"passwd='\" passwd='hush'/>", "<!-- ' --><a passwd='hush'/>",
+        "<![CDATA[\"]]><a passwd='hush'/>", "<?a '?><b>'</b><a passwd='hush'></a>"}) {
     const auto shown = xmlDiff("", secret);
     EXPECT_EQ(shown.find("sh"), std::string::npos) << shown;
     EXPECT_NE(shown.find("***"), std::string::npos) << shown;
@@ -65,6 +68,17 @@ TEST(XmlDiff, HidesNothingElse) {
             "@@ -0,0 +1 @@\n+<a passwdValidTo='2030' nopasswd='1'>passwd</a>\n");
   EXPECT_EQ(xmlDiff("", "passwd="), "@@ -0,0 +1 @@\n+passwd=\n");
   EXPECT_EQ(xmlDiff("", " passwd="), "@@ -0,0 +1 @@\n+ passwd=\n");
+  for (const std::string open :
+       {"<a> passwd=\"</a>", "<a b=' passwd=&quot;'/>", "<a b=' passwd=\"'/>", "<!-- passwd=' -->",
+        "<![CDATA[<a passwd=\"]]>", "<?a passwd='?>"}) {
+    EXPECT_EQ(xmlDiff("", open + "<b/>"), "@@ -0,0 +1 @@\n+" + open + "<b/>\n");
+  }
+}
+
+TEST(XmlDiff, ShowsWhatFollowsAnOpenQuoteInATitle) {
+  const std::string open = "<domain>\n<title> passwd=\"</title>\n";
+  EXPECT_EQ(xmlDiff(open + "<a/>\n</domain>\n", open + "<b/>\n</domain>\n"),
+            "@@ -1,4 +1,4 @@\n <domain>\n <title> passwd=\"</title>\n-<a/>\n+<b/>\n </domain>\n");
 }
 
 TEST(XmlDiff, ShowsOnlyAdditionsForAnAttach) {
