@@ -1,6 +1,8 @@
 // Attach and detach on any domain XML that vfpass does not manage yet.
 // covers: src/domain/place_devices.cpp src/domain/add_remove_elements.cpp src/domain/xml_source.cpp
 // src/domain/document.cpp -conflict -requireOneTree -requireConsistentLeases
+#include <algorithm>
+
 #include "fake/seal_key.hpp"
 #include "fuzz/target.hpp"
 #include "vfpass/domain/domain_xml.hpp"
@@ -53,6 +55,14 @@ std::string edited(const std::string& xml, const std::vector<Lease>& leases) {
   return domain::withLeases(xml, leases, domain::builtInTemplates(), fake::sealKey());
 }
 
+// Attach refuses these (objectToClaims()). An element with the alias that `detach --keep` leaves
+// would be taken back instead of added.
+bool claimsAny(const domain::ParsedDomain& parsed, const std::vector<Lease>& leases) {
+  return std::ranges::any_of(leases, [&](const Lease& lease) {
+    return std::ranges::find(parsed.claims, lease.device, &Claim::device) != parsed.claims.end();
+  });
+}
+
 // Attach to a running domain, also to one with elements of ours that its configuration lacks.
 void checkRunning(const std::string& live) {
   const auto bare = accepted([&] { return edited(live, {}); });
@@ -82,6 +92,9 @@ void runTarget(std::string_view input) {
   }
   const std::vector<Lease> leases{leaseFor(*parsed, places->front()),
                                   mirrored(interfaceFor(*parsed, places->back()))};
+  if (claimsAny(*parsed, leases)) {
+    return;
+  }
   const auto attached = accepted([&] { return edited(xml, leases); });
   if (!attached) {
     return;
