@@ -14,6 +14,14 @@ namespace {
 using state::JournaledStep;
 using state::StepStatus;
 
+bool isSameLease(const Lease& lease, const std::string& entry, std::uint64_t generation) {
+  return lease.entry == entry && lease.generation == generation;
+}
+
+bool isSameLease(const Lease& one, const Lease& other) {
+  return isSameLease(one, other.entry, other.generation);
+}
+
 bool changes(const Action& action, const Lease& lease) {
   if (const auto* configure = std::get_if<ConfigureVfs>(&action)) {
     return std::ranges::any_of(configure->vfs, [&](const VfChange& change) {
@@ -29,8 +37,7 @@ bool changes(const Action& action, const Lease& lease) {
 bool leavesWithHost(const JournaledStep& step, PlanKind kind, const Lease& lease) {
   const bool undone = step.status == StepStatus::undone;
   if (const auto* plug = std::get_if<PlugDevice>(&step.step.action)) {
-    return plug->lease.entry == lease.entry && plug->lease.generation == lease.generation &&
-           (undone || step.status == StepStatus::planned);
+    return isSameLease(plug->lease, lease) && (undone || step.status == StepStatus::planned);
   }
   const bool givenBack = kind == PlanKind::attach ? undone : step.status != StepStatus::planned;
   return givenBack && changes(step.step.action, lease);
@@ -40,16 +47,19 @@ bool leavesWithHost(const JournaledStep& step, PlanKind kind, const Lease& lease
 // domain hands it over to nobody.
 bool leavesWithDomain(const JournaledStep& step, PlanKind kind, const Lease& lease) {
   if (const auto* record = std::get_if<RecordLease>(&step.step.action)) {
-    return kind == PlanKind::attach && isAdopted(lease) && record->lease.entry == lease.entry &&
-           record->lease.generation == lease.generation && endsLease(step.step.undo);
+    return kind == PlanKind::attach && isAdopted(lease) && isSameLease(record->lease, lease) &&
+           endsLease(step.step.undo);
   }
   const auto* drop = std::get_if<DropLease>(&step.step.action);
   return kind == PlanKind::detach && drop != nullptr && !drop->handedOver &&
-         drop->entry == lease.entry && drop->generation == lease.generation;
+         isSameLease(lease, drop->entry, drop->generation);
 }
 
-bool isSameLease(const Lease& one, const Lease& other) {
-  return one.entry == other.entry && one.generation == other.generation;
+// A device that an attach is to plug.
+bool isPlannedPlug(const JournaledStep& step, PlanKind kind, const Lease& lease) {
+  const auto* plug = std::get_if<PlugDevice>(&step.step.action);
+  return kind == PlanKind::attach && plug != nullptr && isSameLease(plug->lease, lease) &&
+         step.status == StepStatus::planned;
 }
 
 // The lease that a step records, if it is this one.
@@ -70,8 +80,7 @@ bool holds(const std::vector<Lease>& leases, const Lease& recorded) {
   return std::ranges::any_of(leases, [&](const Lease& lease) {
     const bool released =
         recorded.state == LeaseState::running && lease.state == LeaseState::reserved;
-    return lease.entry == recorded.entry && lease.generation == recorded.generation &&
-           (lease.state == recorded.state || released);
+    return isSameLease(lease, recorded) && (lease.state == recorded.state || released);
   });
 }
 
@@ -79,8 +88,8 @@ bool holds(const std::vector<Lease>& leases, const Lease& recorded) {
 bool isStarting(const std::vector<Lease>& leases, const std::string& entry,
                 std::uint64_t generation, const Tools& tools) {
   return std::ranges::any_of(leases, [&](const Lease& lease) {
-    return lease.entry == entry && lease.generation == generation &&
-           lease.bootId == tools.kernel.bootId() && lease.state == LeaseState::starting;
+    return isSameLease(lease, entry, generation) && lease.bootId == tools.kernel.bootId() &&
+           lease.state == LeaseState::starting;
   });
 }
 
@@ -90,9 +99,8 @@ bool isStarting(const std::vector<Lease>& leases, const std::string& entry,
 // reserved.
 bool hasStarted(const std::vector<Lease>& leases, const Lease& recorded, const Tools& tools) {
   return std::ranges::any_of(leases, [&](const Lease& lease) {
-    return lease.entry == recorded.entry && lease.generation == recorded.generation &&
-           lease.bootId == tools.kernel.bootId() && lease.state == LeaseState::running &&
-           recorded.state == LeaseState::reserved;
+    return isSameLease(lease, recorded) && lease.bootId == tools.kernel.bootId() &&
+           lease.state == LeaseState::running && recorded.state == LeaseState::reserved;
   });
 }
 
@@ -144,14 +152,7 @@ bool isDomains(const Lease& lease, const std::vector<state::Operation>& open) {
 }
 
 bool isYetToBePlugged(const Lease& lease, const std::vector<state::Operation>& open) {
-  return std::ranges::any_of(open, [&](const state::Operation& operation) {
-    return operation.kind == PlanKind::attach && operation.domain == lease.domain &&
-           std::ranges::any_of(operation.steps, [&](const JournaledStep& step) {
-             const auto* plug = std::get_if<PlugDevice>(&step.step.action);
-             return plug != nullptr && isSameLease(plug->lease, lease) &&
-                    step.status == StepStatus::planned;
-           });
-  });
+  return isAnyStep(open, lease, isPlannedPlug);
 }
 
 void recordLaterRun(const Plan& prepare, Tools& tools) {
@@ -239,9 +240,7 @@ std::vector<Lease> returnedSince(const Plan& plan, const Tools& tools) {
   for (const Step& step : plan.steps) {
     const auto* record = std::get_if<RecordLease>(&step.action);
     const bool held = record != nullptr && std::ranges::any_of(leases, [&](const Lease& lease) {
-                        return lease.entry == record->lease.entry &&
-                               lease.generation == record->lease.generation &&
-                               !isHosts(lease, open);
+                        return isSameLease(lease, record->lease) && !isHosts(lease, open);
                       });
     if (record != nullptr && !held) {
       returned.push_back(record->lease);
