@@ -70,5 +70,6 @@ std::vector<NamedCase> besideDetachCases();
 std::vector<NamedCase> besideGcCases();
 std::vector<NamedCase> powerCases();
 std::vector<NamedCase> readerCases();
+std::vector<NamedCase> partitionCases();
 
 }  // namespace vfpass::crash

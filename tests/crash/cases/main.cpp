@@ -13,7 +13,7 @@ std::vector<NamedCase> allCases() {
   for (const auto& group :
        {lostReplyCases(), stuckOperationCases(), laterRunCases(), lockedDeviceCases(),
         databaseCases(), pendingWriteCases(), interleavingCases(), besideDetachCases(),
-        besideGcCases(), powerCases(), readerCases()}) {
+        besideGcCases(), powerCases(), readerCases(), partitionCases()}) {
     all.insert(all.end(), group.begin(), group.end());
   }
   return all;

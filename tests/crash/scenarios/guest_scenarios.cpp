@@ -54,6 +54,19 @@ void attachedGpu(World& world) {
   attach(world);
 }
 
+// The other half of the board belongs to a running VM.
+void attachedPartition(World& world) {
+  setUpBoard(world);
+  attach(world);
+  require(world.vfpass({"attach", "train1"}), "attach of train1");
+  require(world.start("train1"), "start of train1");
+}
+
+void runningPartition(World& world) {
+  attachedPartition(world);
+  start(world);
+}
+
 Result startDomain(World& world, const Fault& fault) { return world.start("train0", fault); }
 Result stopDomain(World& world, const Fault& fault) { return world.stop("train0", fault); }
 
@@ -67,6 +80,8 @@ std::vector<Scenario> guestScenarios() {
           {"attach-live", runningWithoutDevices, command({"attach", "train0"})},
           {"attach-live-only", runningWithoutDevices, command({"attach", "train0", "--live"})},
           {"reattach-live", runningWithOtherVlan, command({"attach", "train0"})},
+          {"prepare-partition", attachedPartition, startDomain, true},
+          {"release-partition", runningPartition, stopDomain, true},
           {"function-attach", withGpu, command({"attach", "train0"})},
           {"function-detach", attachedGpu, command({"detach", "train0"})}};
 }

@@ -54,6 +54,50 @@ void setUpVms(World& world, unsigned vms) {
   }
 }
 
+namespace {
+
+// The GPU of an HGX B200, whose NVSwitches are no functions of the host.
+void addBoardGpu(World& world, unsigned module) {
+  const std::string address = boardGpus.at(module - 1);
+  world.kernel.addFunction(address, "0000:00:0" + std::to_string(module + 2) + ".0", "nvidia",
+                           "0x030200");
+  const std::string folder = world.files.directoryOf(address);
+  world.files.write(folder + "/vendor", "0x10de\n");
+  world.files.write(folder + "/device", "0x2901\n");
+}
+
+FabricPartition partitionOf(unsigned id, const std::vector<unsigned>& modules) {
+  FabricPartition partition{id, false, {}};
+  for (const unsigned module : modules) {
+    partition.gpus.push_back({module, std::nullopt});
+  }
+  return partition;
+}
+
+std::string boardEntry(unsigned module) {
+  return "  - {name: gpu" + std::to_string(module) + ", pci: \"" + boardGpus.at(module - 1) +
+         "\", nvlink-module: " + std::to_string(module) + "}\n";
+}
+
+}  // namespace
+
+void setUpBoard(World& world) {
+  for (unsigned module = 1; module <= boardGpus.size(); ++module) {
+    addBoardGpu(world, module);
+  }
+  world.fabric.partitions = {partitionOf(1, {1, 2, 3, 4}), partitionOf(2, {1, 2}),
+                             partitionOf(3, {3, 4}),       partitionOf(4, {1}),
+                             partitionOf(5, {2}),          partitionOf(6, {3}),
+                             partitionOf(7, {4})};
+  world.files.write(fmpmFile, "");
+  for (const unsigned vm : {0U, 1U}) {
+    const std::string name = "train" + std::to_string(vm);
+    world.define(name, domainUuid(vm + 1));
+    writeMapping(world, name,
+                 "nvlink: partition\ngpus:\n" + boardEntry(2 * vm + 1) + boardEntry(2 * vm + 2));
+  }
+}
+
 void writeHostFile(const World& world, const std::string& text) {
   world.files.write("etc/vfpass/host.yaml", "version: 1\n" + text);
 }

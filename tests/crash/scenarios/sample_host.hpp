@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <string>
 
 #include "world/world.hpp"
@@ -11,6 +12,10 @@ inline constexpr const char* secondPf = "0000:02:00.0";
 inline constexpr const char* gpu = "0000:0a:00.0";
 /// The mapping of `gpu`.
 inline constexpr const char* gpuMapping = "functions:\n  - name: acc0\n    pci: \"0000:0a:00.0\"\n";
+
+/// GPUs of an NVLink board, with the module IDs 1 to 4.
+inline constexpr std::array boardGpus{"0000:0a:00.0", "0000:0b:00.0", "0000:0c:00.0",
+                                      "0000:0d:00.0"};
 
 Uuid domainUuid(unsigned number);
 
@@ -31,6 +36,11 @@ std::string trainingMapping();
 
 /// One PF with four VFs and the domains vm0, vm1 and so on. Each has one VF and VLAN 10, 11, ...
 void setUpVms(World& world, unsigned vms);
+
+/// A board with four GPUs and a fabric manager, and the domains `train0` and `train1`, whose
+/// mappings have the first and the second pair of them: the partitions 2 and 3. Partition 1 is the
+/// board, and 4 to 7 have one GPU each.
+void setUpBoard(World& world);
 
 /// Sets the configuration of the host, without its first line.
 void writeHostFile(const World& world, const std::string& text);

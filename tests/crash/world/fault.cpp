@@ -9,11 +9,12 @@ ChangeClass classOf(const Message& request) {
       {"write", ChangeClass::kernel},       {"set", ChangeClass::kernel},
       {"mtu", ChangeClass::kernel},         {"up", ChangeClass::kernel},
       {"set mode", ChangeClass::kernel},    {"add link", ChangeClass::kernel},
-      {"remove link", ChangeClass::kernel}, {"define", ChangeClass::libvirt},
-      {"plug", ChangeClass::libvirt},       {"unplug", ChangeClass::libvirt},
-      {"metadata", ChangeClass::libvirt},   {"file", ChangeClass::file},
-      {"start", ChangeClass::start},        {"find", ChangeClass::query},
-      {"list", ChangeClass::query},         {"definition", ChangeClass::query}};
+      {"remove link", ChangeClass::kernel}, {"partition", ChangeClass::kernel},
+      {"define", ChangeClass::libvirt},     {"plug", ChangeClass::libvirt},
+      {"unplug", ChangeClass::libvirt},     {"metadata", ChangeClass::libvirt},
+      {"file", ChangeClass::file},          {"start", ChangeClass::start},
+      {"find", ChangeClass::query},         {"list", ChangeClass::query},
+      {"definition", ChangeClass::query}};
   const auto found = classes.find(request.at(0));
   return found == classes.end() ? ChangeClass::none : found->second;
 }

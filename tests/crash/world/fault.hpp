@@ -11,7 +11,7 @@ namespace vfpass::crash {
 /// What a request of a worker changes; only these requests are counted and can fail.
 enum class ChangeClass {
   none,     ///< it only reads
-  kernel,   ///< sysfs or netlink
+  kernel,   ///< sysfs, netlink or the fabric manager
   libvirt,  ///< a definition or a running domain
   file,     ///< a file of vfpass
   start,    ///< nothing, but a process or thread is started

@@ -74,6 +74,9 @@ void appendKernel(std::ostringstream& text, const World& world, const std::set<s
   for (const auto& [name, device] : world.kernel.rdmaDevices) {
     text << "SoftRoCE " << name << ' ' << device.netdev << '\n';
   }
+  for (const unsigned partition : world.fabric.active()) {
+    text << "active partition " << partition << '\n';
+  }
 }
 
 void append(std::ostringstream& text, const Lease& lease) {

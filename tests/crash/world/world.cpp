@@ -46,7 +46,11 @@ World::World(const World& other, const fs::path& root)
     : World(other, copiedHost(other.files, root)) {}
 
 World::World(const World& other, HostFiles copiedFiles)
-    : files(std::move(copiedFiles)), disk(files), kernel(other.kernel, files), boot_(other.boot_) {
+    : files(std::move(copiedFiles)),
+      disk(files),
+      kernel(other.kernel, files),
+      fabric(other.fabric),
+      boot_(other.boot_) {
   hypervisor.domains = other.hypervisor.domains;
 }
 
@@ -160,6 +164,7 @@ void World::reboot() {
   files.write("proc/sys/kernel/random/boot_id", bootId() + "\n");
   files.remove("run/vfpass");
   kernel.reboot();
+  fabric.reboot();
   for (const auto& each : hypervisor.domains) {
     endWithoutHook(each.name);
   }

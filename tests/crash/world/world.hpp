@@ -8,6 +8,7 @@
 #include "fake/fake_hypervisor.hpp"
 #include "world/fault.hpp"
 #include "world/simulated_disk.hpp"
+#include "world/simulated_fabric.hpp"
 #include "world/simulated_kernel.hpp"
 
 namespace vfpass::crash {
@@ -32,6 +33,7 @@ class World {
   HostFiles files;
   SimulatedDisk disk;
   SimulatedKernel kernel;
+  SimulatedFabric fabric;
   fake::FakeHypervisor hypervisor;
   long failingAllocation = -1;  ///< of every worker; -1: none
 

@@ -31,6 +31,9 @@ bool runsWith(const DomainDescription& domain, const std::string& device) {
 }  // namespace
 
 Message World::change(const Message& request, std::optional<PartialFailure> failure) {
+  if (request.at(0) == "partition") {
+    return fabric.change(request);
+  }
   return classOf(request) == ChangeClass::libvirt ? changeDomain(request)
                                                   : kernel.change(request, failure);
 }
@@ -71,6 +74,9 @@ Message World::read(const Message& request) {
   const std::string& kind = request.at(0);
   if (classOf(request) == ChangeClass::query) {
     return readDomains(request);
+  }
+  if (kind == "partitions") {
+    return {fabric.list()};
   }
   return kind == "holders" ? holders(request) : kernel.read(request);
 }
