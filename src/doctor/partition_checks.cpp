@@ -64,7 +64,9 @@ void reportPartition(const std::string& vm, const std::string& nvlink,
   const auto& [outcome, partition, summary, remedy, modules] = judgement;
   switch (outcome) {
     case Fit::fits:
-      return results.passed(vm, expectedPartition, nvlink + "; " + summary);
+      return results.passed(
+          vm, expectedPartition,
+          nvlink + "; " + summary + "; each start activates it, each stop deactivates it");
     case Fit::blocked:  // VMs may have the same GPUs in turn
       return results.warned(vm, expectedPartition, summary, remedy);
     case Fit::none:
@@ -82,8 +84,8 @@ void checkPartition(const View& view, const std::string& vm,
   if (!list) {
     return results.passed(vm, expectedPartition,
                           judgement.summary +
-                              "; fmpm is not installed here, so the partition "
-                              "cannot be checked");
+                              "; fmpm is not installed here, so vfpass cannot check the "
+                              "partition, and it must be activated before each start");
   }
   try {
     reportPartition(vm, judgement.summary,

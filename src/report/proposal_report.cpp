@@ -124,9 +124,9 @@ class ProposalWriter {
       case NvlinkMode::all:
         return "the guest gets the whole board and runs the fabric manager.";
       case NvlinkMode::partition:
-        return "the host's fabric manager must activate\n"
-               "# their partition before each start (fmpm -l, fmpm -a). `disabled` turns NVLink "
-               "off.";
+        return "each start activates\n"
+               "# their partition of the fabric manager, if fmpm is installed here. `disabled` "
+               "turns NVLink off.";
       case NvlinkMode::disabled:
         return "`vfpass guest-setup` configures the\n# guest's driver to run without NVLink.";
     }

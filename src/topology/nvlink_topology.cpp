@@ -357,8 +357,7 @@ class NvlinkJudge {
                 "use `nvlink: disabled`");
     }
     addPartitionedGpus();
-    result_.summary = "NVLink: a partition of " + ofBoard() +
-                      "; the fabric manager must activate it before each start (fmpm -l, fmpm -a)";
+    result_.summary = "NVLink: a partition of " + ofBoard();
   }
 
   void addPartitionedGpus() {

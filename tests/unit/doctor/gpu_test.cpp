@@ -235,6 +235,8 @@ TEST_F(GpuPartition, IsComparedWithTheFabricManagersList) {
   list(partition(8, true, listed(2), 1));
   EXPECT_EQ(nvlink().outcome, Outcome::passed);
   EXPECT_THAT(nvlink().seen, testing::HasSubstr("partition 8 of the fabric manager holds exactly"));
+  EXPECT_THAT(nvlink().seen, testing::HasSubstr("each start activates it"));
+  EXPECT_THAT(nvlink().seen, testing::Not(testing::HasSubstr("must")));
   list(partition(8, false, listed(2), 1) + "," +
        partition(3, true, listed(1) + "," + listed(2), 2));
   EXPECT_EQ(nvlink().outcome, Outcome::warning);
