@@ -10,6 +10,7 @@
 #include <linux/scatterlist.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
+#include <linux/version.h>
 
 #include "stand_in_gpu.h"
 
@@ -127,4 +128,9 @@ int export_memory(struct allocation *allocation, u64 offset, u64 bytes)
 	return fd;
 }
 
+/* A string since Linux 6.13. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
 MODULE_IMPORT_NS(DMA_BUF);
+#else
+MODULE_IMPORT_NS("DMA_BUF");
+#endif
