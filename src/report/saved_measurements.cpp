@@ -295,8 +295,8 @@ std::optional<Baseline> readBaseline(const std::string& json) {
   baseline.serial = document["serial"].textOr("");
   baseline.firmware = document["firmware"].textOr("");
   baseline.driver = document["driver"].textOr("");
-  if (const auto& settings = document["settings"].json(); settings.is_object()) {
-    for (const auto& [name, value] : settings.items()) {
+  if (const JsonReader settings = document["settings"]; settings.json().is_object()) {
+    for (const auto& [name, value] : settings.json().items()) {
       baseline.settings[name] = value.is_string() ? value.get<std::string>() : "";
     }
   }

@@ -240,7 +240,9 @@ Agent::Process Agent::start(const std::string& path, const std::vector<std::stri
     request["input-data"] = encodeBase64(input);
   }
   const Json started = call("guest-exec", request);
-  const Json& pid = JsonReader(started)["pid"].json();
+  const JsonReader answer(started);
+  const JsonReader member = answer["pid"];
+  const Json& pid = member.json();
   if (!pid.is_number_integer()) {
     throw AgentUnavailable(
         "the guest agent of domain " + printable(name_) + " did not start " + printable(path),

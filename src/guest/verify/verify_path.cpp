@@ -122,13 +122,17 @@ void PathVerification::moveThroughGpus() {
     gpus.push_back(parties_[i].gpusFor(ends_[i]));
   }
   // Without GPUs at both ends, only mixed memory can be tested.
-  if (gpus.front().empty() || gpus.back().empty()) {
+  if (std::ranges::any_of(gpus, [](const auto& ofEnd) { return ofEnd.empty(); })) {
     reportMissingGpu(gpus);
     moveThroughOneGpu(gpus);
     return;
   }
   gpusPassed_ = true;
-  for (std::size_t turn = 0; turn < std::max(gpus.front().size(), gpus.back().size()); ++turn) {
+  std::size_t turns = 0;
+  for (const auto& ofEnd : gpus) {
+    turns = std::max(turns, ofEnd.size());
+  }
+  for (std::size_t turn = 0; turn < turns; ++turn) {
     for (std::size_t i = 0; i < parties_.size(); ++i) {
       parties_[i].useGpu(ends_[i], gpus[i], turn);
     }
