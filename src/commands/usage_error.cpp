@@ -122,6 +122,20 @@ bool isAboutValue(const CLI::ParseError& error) {
          dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr;
 }
 
+// Up to CLI11 2.5, options judge their values before commands judge what they lack or exclude;
+// since 2.6, after it. With this, each release reports the value first. Throws what the option
+// throws.
+void judgeValues(CLI::App& command) {
+  for (CLI::Option* option : command.get_options([](const CLI::Option* each) {
+         return each->count() != 0 && !each->get_callback_run();
+       })) {
+    option->run_callback();
+  }
+  for (CLI::App* selected : command.get_subcommands()) {
+    judgeValues(*selected);
+  }
+}
+
 // CLI11 leaves the names of hidden options out of its texts.
 const CLI::Option* hiddenOption(const CLI::App& command,
                                 const std::vector<std::string_view>& words) {
@@ -221,6 +235,12 @@ Error emptyValueOf(const CLI::Option& option, const CLI::App& command) {
   return badUsage("`" + commandPath(command) + "`: " + fault, lookAtHelp(command));
 }
 
+Error badValue(const CLI::App& command, const std::vector<std::string_view>& words,
+               const CLI::ParseError& error) {
+  return badUsage("`" + commandPath(command) + "`: " + describeValue(command, words, error),
+                  lookAtHelp(command));
+}
+
 struct TypeForm {
   std::regex form;
   const char* readable;
@@ -253,12 +273,16 @@ Error unknownCommand(const CLI::App& above, const std::string& word) {
       near ? "did you mean `" + commandPath(above) + " " + *near + "`?" : lookAtHelp(above));
 }
 
-Error usageError(const CLI::App& app, const std::vector<std::string_view>& words,
+Error usageError(CLI::App& app, const std::vector<std::string_view>& words,
                  const CLI::ParseError& error) {
   const CLI::App& command = selectedCommand(app);
   if (isAboutValue(error)) {
-    return badUsage("`" + commandPath(command) + "`: " + describeValue(command, words, error),
-                    lookAtHelp(command));
+    return badValue(command, words, error);
+  }
+  try {
+    judgeValues(app);
+  } catch (const CLI::ParseError& wrongValue) {
+    return badValue(command, words, wrongValue);
   }
   const std::vector<std::string> left = app.remaining(true);
   if (const auto option = firstOf(left, isOption)) {

@@ -19,7 +19,7 @@ std::string commandPath(const CLI::App& command);
 /// What is wrong with a command line, `words`, that CLI11 could not parse, in the form of every
 /// other error: the command and the word, and as remedy a similar name or the command's help. The
 /// texts of CLI11 name neither, and differ between its releases.
-Error usageError(const CLI::App& app, const std::vector<std::string_view>& words,
+Error usageError(CLI::App& app, const std::vector<std::string_view>& words,
                  const CLI::ParseError& error);
 
 /// The same for a value that is empty, as that of a variable that a script has not set: without
