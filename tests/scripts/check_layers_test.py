@@ -57,6 +57,15 @@ class Layers(unittest.TestCase):
         self.write("src/base/include/vfpass/base/text.hpp", '#include "vfpass/plan/plan.hpp"\n')
         self.assertIn("src/base/include/vfpass/base/text.hpp: includes vfpass/plan", self.check()[1])
 
+    def test_reports_an_algorithm_that_clang_14_cannot_compile(self):
+        self.write("src/plan/plan.cpp", "// not std::ranges::unique\nstd::unique(a.begin(), a.end());\nstd::ranges::sort(a);\n")
+        self.assertEqual(0, self.check()[0])
+        for name in ("search", "unique", "stable_partition"):
+            self.write("src/plan/plan.cpp", f"\nstd::ranges::{name}(a);\n")
+            status, output = self.check()
+            self.assertEqual(1, status)
+            self.assertIn(f"src/plan/plan.cpp:2: std::ranges::{name}, which clang 14", output)
+
     def test_reports_two_headers_with_one_name(self):
         self.write("include/vfpass/plan.hpp", "")
         self.write("src/plan/attach.hpp", "")
