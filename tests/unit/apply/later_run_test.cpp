@@ -22,10 +22,6 @@ class LaterRunTest : public testing::Test {
     host.start();
     host.scope = scope;
   }
-  state::Database database() const {
-    return state::Database(host.folder / "state", state::Database::Open::createIfMissing,
-                           databaseTimeout);
-  }
   /// The devices are in the persistent configuration, but not in the running guest.
   Plan planToPlugAgain() {
     startBare({true, true});
@@ -34,14 +30,6 @@ class LaterRunTest : public testing::Test {
     host.execute(host.detachPlan());
     return host.attachPlan();
   }
-  /// Sets all leases to this state.
-  void setLeases(LeaseState state) {
-    state::Database leases = database();
-    for (const Lease& lease : leases.leases()) {
-      leases.setLeaseState(lease.domain, lease.entry, lease.generation, state,
-                           host.kernel.bootId());
-    }
-  }
   /// What libvirt and the hook do at a stop, and at a start with the devices.
   void stop() {
     host.kernel.holders.clear();
@@ -49,19 +37,7 @@ class LaterRunTest : public testing::Test {
   }
   void restart() {
     stop();
-    startWithHook();
-  }
-  void startWithHook() {
-    host.execute(host.preparePlan());
-    setLeases(LeaseState::running);
-    for (const Lease& lease : host.leases()) {
-      host.kernel.holders.push_back(
-          {HolderKind::vfio, lease.device, "QEMU of the domain", "stop it", host.uuid});
-    }
-    auto& domain = host.hypervisor.domains[0];
-    domain.liveXml = domain.persistentXml;
-    host.hypervisor.normalizeLive(domain);
-    domain.active = true;
+    host.startWithHook();
   }
   /// libvirtd dies before the reply to a definition or a plug, and is back.
   void executeWithoutReply(const Plan& plan, int live) {
@@ -155,7 +131,7 @@ TEST_F(LaterRunTest, GetsNoDeviceOfAnAttachThatGoesOn) {
   host.checkpoint = [&] {
     if (!restarted && domain::parseDomain(host.hypervisor.domains[0].liveXml).managed) {
       restarted = true;
-      setLeases(LeaseState::reserved);  // as the hook does at the stop
+      host.setLeases(LeaseState::reserved);  // as the hook does at the stop
     }
   };
   EXPECT_THROW(host.execute(plan), Error);
@@ -168,7 +144,7 @@ TEST_F(LaterRunTest, GetsNoDeviceOfAnAttachThatGoesOn) {
 // them again.
 TEST_F(LaterRunTest, KeepsDevicesThatAnEarlierRunWasToLose) {
   host.attach();
-  startWithHook();
+  host.startWithHook();
   host.scope = {false, true};
   const Plan plan = host.detachPlan();
   host.hypervisor.afterUnplug = [this] { host.kernel.holders.clear(); };
@@ -183,7 +159,7 @@ TEST_F(LaterRunTest, KeepsDevicesThatAnEarlierRunWasToLose) {
   auto& domain = host.hypervisor.domains[0];
   domain.active = false;  // the devices are the host's, so the hook releases nothing
   domain.liveXml = {};
-  startWithHook();
+  host.startWithHook();
   expectLeftToGuest();
 }
 

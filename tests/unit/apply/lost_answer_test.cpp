@@ -42,22 +42,6 @@ class LostAnswerTest : public testing::Test {
     EXPECT_THROW(host.execute(plan), Error);
     host.hypervisor.disconnected = false;
   }
-  /// What libvirt and the hook do when a guest starts.
-  void startWithHook() {
-    host.execute(host.preparePlan());
-    state::Database database(host.folder / "state", state::Database::Open::createIfMissing,
-                             databaseTimeout);
-    for (const Lease& lease : database.leases()) {
-      database.setLeaseState(lease.domain, lease.entry, lease.generation, LeaseState::running,
-                             host.kernel.bootId());
-      host.kernel.holders.push_back(
-          {HolderKind::vfio, lease.device, "QEMU of the domain", "stop it", host.uuid});
-    }
-    auto& domain = host.hypervisor.domains[0];
-    domain.liveXml = domain.persistentXml;
-    host.hypervisor.normalizeLive(domain);
-    domain.active = true;
-  }
   void giveLeaseOfFirstVfToAnotherDomain() const {
     state::Database database(host.folder / "state", state::Database::Open::createIfMissing,
                              databaseTimeout);
@@ -202,7 +186,7 @@ TEST_F(LostAnswerTest, LeavesAGuestItsVfThatWasStartedBeforeTheRollback) {
   host.attach();
   host.mapping.vfs[0].settings.vlan = Vlan{300, 0, VlanProtocol::dot1q};
   attachWithoutReply();
-  startWithHook();
+  host.startWithHook();
   const std::string started = host.fingerprint();
   EXPECT_THAT(host.recoverAll(), ElementsAre(HasSubstr("the domain has been started")));
   EXPECT_EQ(vfs()[0].settings.vlan, (Vlan{300, 0, VlanProtocol::dot1q})) << "the guest has it";
@@ -213,7 +197,7 @@ TEST_F(LostAnswerTest, LeavesAGuestItsVfThatWasStartedBeforeTheRollback) {
 
 TEST_F(LostAnswerTest, LeavesAGuestItsFirstVfThatWasStartedBeforeTheRollback) {
   attachWithoutReply();
-  startWithHook();
+  host.startWithHook();
   const std::string started = host.fingerprint();
   EXPECT_THAT(host.recoverAll(), ElementsAre(HasSubstr("the domain has been started")));
   EXPECT_EQ(host.fingerprint(), started);

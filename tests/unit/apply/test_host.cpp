@@ -189,6 +189,27 @@ void Host::start(bool persistent) {
   }
 }
 
+void Host::startWithHook() {
+  execute(preparePlan());
+  setLeases(LeaseState::running);
+  for (const Lease& lease : leases()) {
+    kernel.holders.push_back(
+        {HolderKind::vfio, lease.device, "QEMU of the domain", "stop it", uuid});
+  }
+  auto& domain = hypervisor.domains[0];
+  domain.liveXml = domain.persistentXml;
+  hypervisor.normalizeLive(domain);
+  domain.active = true;
+}
+
+void Host::setLeases(LeaseState wanted) {
+  state::Database database(folder / "state", state::Database::Open::createIfMissing,
+                           databaseTimeout);
+  for (const Lease& lease : database.leases()) {
+    database.setLeaseState(lease.domain, lease.entry, lease.generation, wanted, kernel.bootId());
+  }
+}
+
 void Host::stop() {
   auto& domain = hypervisor.domains[0];
   domain.active = false;

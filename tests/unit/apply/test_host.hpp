@@ -36,6 +36,10 @@ class Host {
   std::vector<std::string> execute(const Plan& plan);
   /// Boots the domain with two spare root ports; without a persistent XML, it is transient.
   void start(bool persistent = true);
+  /// Does what libvirt and the hook do when a guest starts with the devices of its definition.
+  void startWithHook();
+  /// Sets all leases to this state, as the hook does.
+  void setLeases(LeaseState wanted);
   /// Does what libvirt and the hook do when a guest stops.
   void stop();
   [[nodiscard]] std::set<std::string> plugged() const;
