@@ -1,8 +1,10 @@
 // A snapshot of another host, extracted: the tree that `--sysroot` reads. One entry per line: f, l
 // or d, the path, and after `=` the content or the target, with bytes as %NN.
 // covers: src/doctor/capture/captured_tree.cpp src/host/inventory/read_topology.cpp
-// src/host/inventory/read_pci_function.cpp -writeFolder -requireOwn
+// src/host/inventory/read_pci_function.cpp src/host/inventory/read_inventory.cpp -writeFolder
+// -requireOwn
 #include <algorithm>
+#include <set>
 
 #include "fake/temporary_folder.hpp"
 #include "fuzz/target.hpp"
@@ -69,6 +71,13 @@ void readAll(const fs::path& folder) {
         !function.physicalFunction || findFunction(topology, *function.physicalFunction) != nullptr,
         "the PF of a VF is a function");
   }
+  std::set<PciAddress> functions;
+  for (const auto& function : topology.functions) {
+    functions.insert(function.address);
+  }
+  const auto capacity = inventory::readCapacity(root, topology, functions);
+  require(capacity.addressBits <= 64, "an address has at most 64 bits");
+  require(capacity.nodes.size() <= topology.processors.nodes.size(), "memory is that of a node");
   inventory::readInventory(host::Root(folder));
   inventory::readVfList(host::Root(folder));
   const auto requirements = doctor::requireEverything(topology);
