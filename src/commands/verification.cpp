@@ -11,10 +11,12 @@
 #include "rdma_counters.hpp"
 #include "subject.hpp"
 #include "verification_steps.hpp"
+#include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/base/scope_guard.hpp"
 #include "vfpass/base/stop_signals.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/read_domain_facts.hpp"
+#include "vfpass/host/fabric_manager.hpp"
 #include "vfpass/report/verify_report.hpp"
 #include "vfpass/state/verification_records.hpp"
 
@@ -184,6 +186,12 @@ std::optional<NvlinkMode> nvlinkOf(Session& session, const DomainDescription& do
   return mapping == nullptr ? std::nullopt : mapping->nvlink;
 }
 
+std::string fabricManagerOf(Session& session, const DomainDescription& domain) {
+  return nvlinkOf(session, domain) == NvlinkMode::partition
+             ? host::readFabricManagerVersion(deadlines::fabricAnswer).value_or("")
+             : "";
+}
+
 std::map<std::string, verify::WantedInGuest> wantedInGuest(Session& session,
                                                            const DomainDescription& domain) {
   std::map<std::string, verify::WantedInGuest> wanted;
@@ -213,6 +221,7 @@ verify::VerifyPlan verifyPlanFor(Session& session, const DomainDescription& doma
   session.operations().addDevices(plan.leases);
   plan.gpuTest = gpuTestOf(request.gpu, policy.gpu);
   plan.nvlink = nvlinkOf(session, domain);
+  plan.fabricManager = fabricManagerOf(session, domain);
   plan.minimumShare = request.minimumShare ? request.minimumShare : policy.minimumShare;
   plan.messageBytes = request.messageBytes;
   plan.iterations = request.iterations;

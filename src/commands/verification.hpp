@@ -63,6 +63,9 @@ std::map<std::string, verify::WantedInGuest> wantedInGuest(Session& session,
 /// `nvlink:` of the VM's mapping.
 std::optional<NvlinkMode> nvlinkOf(Session& session, const DomainDescription& domain);
 
+/// VerifyPlan::fabricManager of the VM.
+std::string fabricManagerOf(Session& session, const DomainDescription& domain);
+
 /// The traffic counters of a VF of this host; nullopt if they cannot be read.
 std::optional<VfTraffic> trafficOf(Session& session, const Lease& lease);
 

@@ -48,7 +48,8 @@ class LocalPeer {
             {},
             {},
             host_.placement(),
-            [this](const Lease& lease) { return rdma_.of(lease); }};
+            [this](const Lease& lease) { return rdma_.of(lease); },
+            fabricManagerOf(session_, domain_)};
   }
 
  private:

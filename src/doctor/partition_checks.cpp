@@ -28,11 +28,7 @@ std::optional<std::string> partitionList(const View& view) {
 std::string managerVersion(const View& view) {
   return view
       .answer("fabric-manager-version",
-              []() -> std::optional<std::string> {
-                const auto output = host::programOutput({"/usr/bin/nv-fabricmanager", "--version"},
-                                                        deadlines::fabricAnswer);
-                return output ? std::optional(host::fabricManagerVersion(*output)) : std::nullopt;
-              })
+              [] { return host::readFabricManagerVersion(deadlines::fabricAnswer); })
       .value_or("");
 }
 
@@ -55,7 +51,8 @@ void checkManagerVersion(const View& view, const std::string& vm, Results& resul
   } else {
     results.passed(vm, expected,
                    seen + (driver.empty() ? "" : ", as the host's driver") +
-                       "; the guest's driver has to be of this version, too");
+                       "; the guest's driver has to be of this version, too, which "
+                       "`vfpass verify` checks");
   }
 }
 

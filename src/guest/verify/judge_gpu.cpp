@@ -20,9 +20,10 @@ std::string fabricRemedy(std::optional<NvlinkMode> nvlink, const std::string& gu
       return "in the guest: systemctl enable --now nvidia-fabricmanager, in the driver's version; "
              "then look at systemctl status nvidia-fabricmanager";
     case NvlinkMode::partition:
-      return "where the fabric manager runs, before the VM starts: list the partitions with "
-             "fmpm -l and activate the one with these GPUs with fmpm -a ID; fabric manager and "
-             "guest need the same driver version";
+      return "where the fabric manager runs, list the partitions with fmpm -l: the one with these "
+             "GPUs has to be active before the VM starts (vfpass activates it if fmpm is installed "
+             "on the host; otherwise fmpm -a ID); fabric manager and guest need the same driver "
+             "version";
     case NvlinkMode::disabled:
       return "run " + guestSetup +
              ", which writes NVreg_NvLinkDisable=1, and restart the guest; "
@@ -119,6 +120,26 @@ std::optional<Finding> judgeCuda(const GuestView& view, std::optional<NvlinkMode
                                                         : remedyFor(problem)};
 }
 
+// A partition needs a fabric manager and guests' drivers of one version: others have no NVLink, or
+// fail with error 802, which the finding behind this one then reports.
+std::optional<Finding> judgeFabricVersion(const GuestView& view, std::optional<NvlinkMode> nvlink,
+                                          const std::string& fabricManager) {
+  constexpr std::size_t longest = 40;
+  const std::string driver = view.nvidiaVersion.substr(0, longest);
+  if (nvlink != NvlinkMode::partition || fabricManager.empty() || driver.empty() ||
+      driver == fabricManager) {
+    return std::nullopt;
+  }
+  return Finding{"gpu-driver",
+                 "",
+                 Outcome::warning,
+                 "the version of the host's fabric manager, " + fabricManager,
+                 "NVIDIA's driver " + driver + ": its GPUs may have no NVLink",
+                 "install NVIDIA's driver " + fabricManager +
+                     " in the guest, or on the host nvidia-fabricmanager in the version of the "
+                     "guests while no VM with a partition runs"};
+}
+
 std::string stateOf(std::optional<bool> present, const char* whenPresent) {
   return !present ? "not readable" : *present ? whenPresent : "none";
 }
@@ -209,7 +230,8 @@ Finding judgePath(const GuestView& view, const GuestView& own, bool complete,
 }  // namespace
 
 std::vector<Finding> judgeGpus(const GuestView& view, bool wanted, std::optional<NvlinkMode> nvlink,
-                               const std::vector<Lease>& vfs, const std::vector<LeasedGpu>& gpus) {
+                               const std::vector<Lease>& vfs, const std::vector<LeasedGpu>& gpus,
+                               const std::string& fabricManager) {
   if (view.gpus.empty() && !wanted) {
     return {{"gpu", "", Outcome::waived, "", "the guest has no GPU", ""}};
   }
@@ -221,6 +243,9 @@ std::vector<Finding> judgeGpus(const GuestView& view, bool wanted, std::optional
   std::vector<Finding> findings;
   if (const auto bars = judgeGpuBars(view, gpus)) {
     findings.push_back(*bars);
+  }
+  if (const auto different = judgeFabricVersion(view, nvlink, fabricManager)) {
+    findings.push_back(*different);
   }
   if (const auto failed = judgeCuda(view, nvlink, guestSetup)) {
     findings.push_back(*failed);

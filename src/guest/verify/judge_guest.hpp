@@ -85,11 +85,12 @@ std::optional<Finding> judgePackets(const Lease& lease, const std::string& nic,
 /// error 802. `vfs` and `gpus` are leased to the VM: devices that the guest has otherwise are not
 /// judged (viewOfLeased). The last finding has passed if RDMA can use the memory of a GPU; it is
 /// not observable if none of the leased ones was found, and a warning if it only concerns those of
-/// them that were found.
+/// them that were found. `fabricManager` is VerifyPlan::fabricManager.
 std::vector<Finding> judgeGpus(const GuestView& view, bool wanted,
                                std::optional<NvlinkMode> nvlink = {},
                                const std::vector<Lease>& vfs = {},
-                               const std::vector<LeasedGpu>& gpus = {});
+                               const std::vector<LeasedGpu>& gpus = {},
+                               const std::string& fabricManager = {});
 
 /// Whether GPU memory can be tested after these findings of judgeGpus(): with a GPU that RDMA may
 /// reach.

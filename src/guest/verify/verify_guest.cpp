@@ -133,7 +133,8 @@ class Verification {
     if (!testsGpus(plan_.gpuTest, own.gpus)) {
       return {gpusNotTested(plan_.gpuTest, guest.reached.view)};
     }
-    auto findings = judgeGpus(guest.reached.view, true, own.nvlink, own.leases, own.gpus);
+    auto findings =
+        judgeGpus(guest.reached.view, true, own.nvlink, own.leases, own.gpus, own.fabricManager);
     guest.gpuUsable = isGpuUsable(findings);
     return findings;
   }
@@ -386,6 +387,7 @@ VerifyReport verifyGuest(agent::Agent& agent, const agent::ProbeFile& probe, con
   const VerifyWatch safe = withLock(watch, mutex);
   PairGuest guest{agent, "", plan.leases, safe.host, safe.traffic, plan.nvlink, plan.gpus};
   guest.placement = plan.placement;
+  guest.fabricManager = plan.fabricManager;
   return Verification({&guest}, plan, safe).run(probe);
 }
 

@@ -273,4 +273,9 @@ std::string fabricManagerVersion(std::string_view output) {
   return std::string(rest.substr(0, rest.find_first_not_of("0123456789.")));
 }
 
+std::optional<std::string> readFabricManagerVersion(std::chrono::milliseconds deadline) {
+  const auto output = programOutput({"/usr/bin/nv-fabricmanager", "--version"}, deadline);
+  return output ? std::optional(fabricManagerVersion(*output)) : std::nullopt;
+}
+
 }  // namespace vfpass::host

@@ -66,6 +66,28 @@ TEST(JudgeGpuTest, ExplainsError802ByNvlinkModeOfMapping) {
   }
 }
 
+TEST(JudgeGpuTest, ComparesGuestsDriverWithFabricManagerOfItsPartition) {
+  const auto findings = [](std::optional<NvlinkMode> mode, const std::string& manager,
+                           GuestView guest) {
+    guest.nvidiaVersion = "580.82.07";
+    return judgeGpus(guest, true, mode, {}, {}, manager);
+  };
+  const auto different = findings(NvlinkMode::partition, "580.95.05", view());
+  EXPECT_EQ(different.front().key, "gpu-driver");
+  EXPECT_EQ(different.front().outcome, Outcome::warning);
+  EXPECT_THAT(different.front().seen, HasSubstr("580.82.07"));
+  EXPECT_THAT(different.front().remedy, HasSubstr("driver 580.95.05 in the guest"));
+  EXPECT_TRUE(isGpuUsable(different)) << "RDMA needs no NVLink";
+  for (const auto& [mode, manager] :
+       {std::pair{NvlinkMode::partition, "580.82.07"}, std::pair{NvlinkMode::partition, ""},
+        std::pair{NvlinkMode::all, "580.95.05"}}) {
+    EXPECT_EQ(findings(mode, manager, view()).front().outcome, Outcome::passed) << manager;
+  }
+  const auto failed = findings(NvlinkMode::partition, "580.95.05", refused(802));
+  ASSERT_EQ(failed.size(), 2U) << "the cause, then what it leads to";
+  EXPECT_EQ(failed.back().outcome, Outcome::failed);
+}
+
 // An older probe reports the status alone.
 TEST(JudgeGpuTest, EachCudaErrorHasItsOwnRemedy) {
   std::set<std::string> remedies;

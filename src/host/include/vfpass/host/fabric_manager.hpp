@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,5 +34,9 @@ void setPartition(const std::string& fmpm, const SetPartition& action,
 
 /// The version in the output of `nv-fabricmanager --version`; empty: it has none.
 std::string fabricManagerVersion(std::string_view output);
+
+/// That of the fabric manager on this host; empty: its output has none. nullopt: there is no fabric
+/// manager, or it does not answer in time.
+std::optional<std::string> readFabricManagerVersion(std::chrono::milliseconds deadline);
 
 }  // namespace vfpass::host

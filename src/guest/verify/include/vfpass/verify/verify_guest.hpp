@@ -39,7 +39,10 @@ struct VerifyPlan {
   std::optional<HostPlacement> placement = {};  ///< of the running domain; nullopt: unknown
   GpuTest gpuTest = GpuTest::automatic;
   std::optional<NvlinkMode> nvlink = {};  ///< from the mapping
-  std::optional<double> minimumShare;     ///< share of the lowest limit (port, PCI Express), 0 to 1
+  /// Version of the host's fabric manager that activates the guest's partition; empty: none, or not
+  /// known.
+  std::string fabricManager = {};
+  std::optional<double> minimumShare;  ///< share of the lowest limit (port, PCI Express), 0 to 1
   std::uint64_t messageBytes = std::uint64_t{64} << 10U;
   std::uint64_t iterations = 1000;
   std::string folder = agent::probeFolder;  ///< the probe's directory in the guest

@@ -28,6 +28,7 @@ struct PairGuest {
   std::optional<HostPlacement> placement = {};  ///< nullopt: unknown
   /// As `traffic`, of RDMA packets alone; empty or nullopt: the host cannot tell them apart.
   ReadTraffic rdma = {};
+  std::string fabricManager = {};  ///< as VerifyPlan::fabricManager
 };
 
 /// An entry of one guest and the entry of the other that it is tested with.
