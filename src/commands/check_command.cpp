@@ -102,8 +102,17 @@ ExitCode exitCodeFor(const std::vector<report::CheckEntry>& entries,
   return ExitCode::done;
 }
 
-bool isFile(const std::string& target) {
-  return target.find('/') != std::string::npos || target.ends_with(".yaml");
+bool isMapped(Session& session, const std::string& vm) {
+  const auto& mappings = session.configuration().mappings;
+  return std::ranges::find(mappings, vm, &Mapping::vm) != mappings.end();
+}
+
+// A VM may be called `x.yaml`, too: `init` and `import` name it in their next commands.
+bool isFile(Session& session, const std::string& target) {
+  std::error_code ignored;
+  return target.find('/') != std::string::npos ||
+         (target.ends_with(".yaml") &&
+          (std::filesystem::exists(target, ignored) || !isMapped(session, target)));
 }
 
 // `check FILE` needs neither libvirt nor the installed configuration, so that it works in an
@@ -188,8 +197,8 @@ ExitCode check(Session& session, const CheckOptions& options) {
     session.out() << (options.schema == "host" ? config::hostSchema() : config::mappingSchema());
     return ExitCode::done;
   }
-  return isFile(options.target) ? checkFile(session, options.target)
-                                : checkConfigured(session, options.target);
+  return isFile(session, options.target) ? checkFile(session, options.target)
+                                         : checkConfigured(session, options.target);
 }
 
 }  // namespace
