@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cerrno>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -22,6 +23,7 @@ constexpr std::size_t mostDevices = 64;
 constexpr std::size_t mostConnections = 512;
 constexpr std::size_t mostWarnings = 8;
 constexpr std::size_t longestWord = 64;
+constexpr std::size_t longestName = 256;  // of ports that NCCL uses as one device
 constexpr std::size_t longestWarning = 256;
 constexpr std::size_t longestLog = std::size_t{4} << 20U;
 
@@ -57,23 +59,76 @@ void addBounded(std::vector<Element>& list, Element element, std::size_t most, N
   }
 }
 
-/// `[0]mlx5_0:1/RoCE [1]mlx5_1:1/IB [RO]; OOB eth0:10.0.0.1<0>`, for sockets `[0]eth0:10.0.0.1<0>`.
-void readDevices(std::string_view text, NcclChoice& choice) {
-  std::istringstream words{std::string(text.substr(0, text.find(';')))};
+// The first name of a number is kept: NCCL repeats its devices.
+void addDevice(NcclChoice::Device device, NcclChoice& choice) {
+  const bool known = std::ranges::any_of(
+      choice.devices, [&](const auto& each) { return each.number == device.number; });
+  if (!known) {
+    addBounded(choice.devices, std::move(device), mostDevices, choice);
+  }
+}
+
+/// `[0]`, and what follows it. nullopt: another word, such as `[RO]` for relaxed ordering.
+std::optional<unsigned> takeBracketed(std::string_view& text) {
+  std::string_view rest = text;
+  const auto number = take(rest, "[") ? takeNumber(rest) : std::nullopt;
+  if (!number || !take(rest, "]")) {
+    return std::nullopt;
+  }
+  text = rest;
+  return number;
+}
+
+/// `mlx5_0:1/RoCE`, with the SHARP plugin `mlx5_0:1/IB/SHARP`, for sockets `eth0:10.0.0.1<0>`.
+NcclChoice::Device deviceOf(unsigned number, std::string_view text) {
+  const std::size_t slash = text.find('/');
+  const std::string_view layer =
+      slash == std::string_view::npos ? std::string_view() : text.substr(slash + 1);
+  return {number, bounded(text.substr(0, text.find(':'))),
+          bounded(layer.substr(0, layer.find_first_of("/,}")))};
+}
+
+/// `{[0] mlx5_0:1/RoCE, [1] mlx5_1:1/RoCE}`, ports as one device (NCCL 2.21 to 2.23):
+/// `mlx5_0+mlx5_1`, as newer versions name it.
+NcclChoice::Device mergedDevice(unsigned number, std::string_view text) {
+  NcclChoice::Device merged{number};
+  std::istringstream words{std::string(text.substr(0, text.find('}')))};
   for (std::string word; words >> word;) {
-    std::string_view rest = word;
-    if (!take(rest, "[")) {
+    if (word.find(':') == std::string::npos) {
       continue;
     }
-    const auto number = takeNumber(rest);
-    if (!number || !take(rest, "]")) {
-      continue;  // `[RO]`: relaxed ordering
+    const NcclChoice::Device part = deviceOf(number, word);
+    merged.name += (merged.name.empty() ? "" : "+") + part.name;
+    merged.layer = part.layer;
+  }
+  merged.name = bounded(merged.name, longestName);
+  return merged;
+}
+
+/// `[0]mlx5_0:1/RoCE [1]mlx5_1:1/IB [RO]; OOB eth0:10.0.0.1<0>`, for sockets `[0]eth0:10.0.0.1<0>`,
+/// of merged ports `[0]={[0] mlx5_0:1/RoCE, [1] mlx5_1:1/RoCE}`.
+void readDevices(std::string_view text, NcclChoice& choice) {
+  text = text.substr(0, text.find(';'));
+  for (std::size_t at = text.find('['); at != std::string_view::npos; at = text.find('[')) {
+    text.remove_prefix(at);
+    const auto number = takeBracketed(text);
+    if (!number) {
+      text.remove_prefix(1);
+    } else if (take(text, "={")) {
+      addDevice(mergedDevice(*number, text), choice);
+      text.remove_prefix(std::min(text.find('}'), text.size()));
+    } else {
+      addDevice(deviceOf(*number, text.substr(0, text.find(' '))), choice);
     }
-    const std::size_t slash = rest.rfind('/');
-    addBounded(choice.devices,
-               {*number, bounded(rest.substr(0, rest.find(':'))),
-                slash == std::string_view::npos ? "" : bounded(rest.substr(slash + 1))},
-               mostDevices, choice);
+  }
+}
+
+/// `[2] name=mlx5_0+mlx5_1 speed=200000 ndevs=2` of NCCL 2.24 and newer, whose connections name
+/// ports that it merged by this number.
+void readVirtualDevice(std::string_view text, NcclChoice& choice) {
+  const auto number = takeBracketed(text);
+  if (number && take(text, " name=")) {
+    addDevice({*number, bounded(text.substr(0, text.find(' ')), longestName)}, choice);
   }
 }
 
@@ -88,23 +143,33 @@ std::optional<unsigned> takeRank(std::string_view& text) {
   return rank;
 }
 
+// Of the slash before the device's number. Names of plugins have blanks: `NET/AWS Libfabric/0`.
+std::size_t slashBeforeNumber(std::string_view text, std::size_t from) {
+  std::size_t slash = text.find('/', from);
+  while (slash != std::string_view::npos &&
+         (slash + 1 == text.size() || !std::isdigit(static_cast<unsigned char>(text[slash + 1])))) {
+    slash = text.find('/', slash + 1);
+  }
+  return slash;
+}
+
 /// `NET/IB/0(3)/GDRDMA(PCI)/Shared`: network, device, the rank that sends for this one (PXN).
 void readTransport(std::string_view text, NcclChoice::Connection& connection) {
-  const std::string word = bounded(text.substr(0, text.find(' ')));
-  connection.transport = word;
-  if (!word.starts_with("NET/")) {
+  constexpr std::string_view net = "NET/";
+  const std::size_t slash =
+      text.starts_with(net) ? slashBeforeNumber(text, net.size()) : std::string_view::npos;
+  if (slash == std::string_view::npos) {
+    connection.transport = bounded(text.substr(0, text.find(' ')));
     return;
   }
-  connection.gpuDirect = word.find("/GDRDMA") != std::string::npos;
-  const std::size_t slash = word.find('/', std::string("NET/").size());
-  if (slash != std::string::npos) {
-    std::string_view rest = std::string_view(word).substr(slash + 1);
-    const auto device = takeNumber(rest);
-    connection.device = device ? static_cast<int>(*device) : -1;
-    const auto proxy = take(rest, "(") ? takeNumber(rest) : std::nullopt;
-    connection.proxy = proxy ? static_cast<int>(*proxy) : -1;
-    connection.transport = word.substr(0, slash);
-  }
+  connection.transport = bounded(text.substr(0, slash));
+  std::string_view rest = text.substr(slash + 1);
+  rest = rest.substr(0, rest.find(' '));
+  connection.gpuDirect = rest.find("/GDRDMA") != std::string_view::npos;
+  const auto device = takeNumber(rest);
+  connection.device = device ? static_cast<int>(*device) : -1;
+  const auto proxy = take(rest, "(") ? takeNumber(rest) : std::nullopt;
+  connection.proxy = proxy ? static_cast<int>(*proxy) : -1;
 }
 
 /// `Channel 00/0 : 0[0] -> 1[1] [send] via NET/IB/0/GDRDMA`; one line for each channel.
@@ -151,13 +216,21 @@ void readInfo(std::string_view text, NcclChoice& choice) {
   std::string_view rest = text;
   if (take(rest, "NET/IB : Using ") || take(rest, "NET/Socket : Using ")) {
     readDevices(rest, choice);
+  } else if (take(rest, "NET/IB : Made virtual device ")) {
+    readVirtualDevice(rest, choice);
   } else if (take(rest, "Using network ") || take(rest, "Assigned NET plugin ")) {
-    choice.network = bounded(rest.substr(0, rest.find(' ')));
+    choice.network = bounded(rest.substr(0, rest.find(" to comm")));
   } else if (take(rest, "Bootstrap : Using ") || take(rest, "Bootstrap: Using ")) {
     choice.bootstrap = bounded(rest.substr(0, rest.find('<')), 2 * longestWord);
   } else if (auto connection = readConnection(text)) {
     addConnection(*std::move(connection), choice);
   }
+}
+
+// Without a last line that was cut: `via NET/IB/0` may have had `/GDRDMA`.
+std::string_view wholeLines(std::string_view log) {
+  const std::size_t end = log.substr(0, longestLog).rfind('\n');
+  return log.substr(0, end == std::string_view::npos ? 0 : end + 1);
 }
 
 }  // namespace
@@ -166,7 +239,7 @@ NcclChoice readNcclLog(std::string_view log) {
   constexpr std::string_view info = "NCCL INFO ";
   constexpr std::string_view warning = "NCCL WARN ";
   NcclChoice choice;
-  for (const std::string& line : splitLines(log.substr(0, longestLog))) {
+  for (const std::string& line : splitLines(wholeLines(log))) {
     const std::string_view text = line;
     if (const std::size_t at = text.find(info); at != std::string_view::npos) {
       readInfo(text.substr(at + info.size()), choice);

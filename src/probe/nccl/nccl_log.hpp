@@ -16,7 +16,7 @@ namespace vfpass::probe {
 struct NcclChoice {
   struct Device {
     unsigned number = 0;     ///< as connections name it
-    std::string name = {};   ///< RDMA device, or interface for sockets
+    std::string name = {};   ///< RDMA device, `mlx5_0+mlx5_1` of merged ports, or an interface
     std::string layer = {};  ///< `IB`, `RoCE`; empty for sockets
   };
   struct Connection {
@@ -40,7 +40,8 @@ struct NcclChoice {
   std::uint64_t leftOut = 0;               ///< devices, connections and warnings above the limits
 };
 
-/// Pure. The log may have any content: every list and text is limited.
+/// Pure. The log may have any content: every list and text is limited. A last line without its end
+/// is ignored.
 NcclChoice readNcclLog(std::string_view log);
 
 nlohmann::json toJson(const NcclChoice& choice);

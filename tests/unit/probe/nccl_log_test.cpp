@@ -64,6 +64,50 @@ TEST(NcclLog, NetworkOfNewerVersionsIsRead) {
   EXPECT_EQ(readNcclLog("h [0] NCCL INFO Assigned NET plugin IB to comm\n").network, "IB");
 }
 
+TEST(NcclLog, PluginWhoseNameHasBlanksIsReadWhole) {
+  const NcclChoice choice = readNcclLog(
+      "h:1:2 [0] NCCL INFO Using network AWS Libfabric\n"
+      "h:1:2 [0] NCCL INFO Channel 00/0 : 1[0] -> 0[0] [receive] via NET/NCCL RDMA Plugin v10/0\n"
+      "h:1:2 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[0] [send] via NET/AWS Libfabric/2/GDRDMA\n");
+
+  EXPECT_EQ(choice.network, "AWS Libfabric");
+  EXPECT_THAT(choice.connections,
+              testing::ElementsAre(
+                  NcclChoice::Connection{1, 0, "receive", "NET/NCCL RDMA Plugin v10", 0, false, 1},
+                  NcclChoice::Connection{0, 1, "send", "NET/AWS Libfabric", 2, true, 1}));
+}
+
+TEST(NcclLog, PortsUsedAsOneDeviceAreNamedInEveryVersion) {
+  const NcclChoice old = readNcclLog(
+      "h [0] NCCL INFO NET/IB : Using [0]={[0] mlx5_0:1/RoCE, [1] mlx5_1:1/RoCE} [2]mlx5_2:1/IB "
+      "[RO]; OOB eth0:10.0.0.1<0>\n");
+  ASSERT_THAT(old.devices, SizeIs(2));
+  EXPECT_EQ(old.devices[0].name, "mlx5_0+mlx5_1");
+  EXPECT_EQ(old.devices[0].layer, "RoCE");
+  EXPECT_EQ(old.devices[1].number, 2U);
+  EXPECT_EQ(old.devices[1].name, "mlx5_2");
+
+  const NcclChoice now = readNcclLog(
+      "h [0] NCCL INFO NET/IB : Made virtual device [0] name=mlx5_0 speed=200000 ndevs=1\n"
+      "h [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/RoCE [1]mlx5_1:1/RoCE; OOB eth0:10.0.0.1<0>\n"
+      "h [0] NCCL INFO NET/IB : Made virtual device [2] name=mlx5_0+mlx5_1 speed=400000 ndevs=2\n");
+  ASSERT_THAT(now.devices, SizeIs(3)) << "no number twice";
+  EXPECT_EQ(now.devices[2].number, 2U);
+  EXPECT_EQ(now.devices[2].name, "mlx5_0+mlx5_1");
+}
+
+TEST(NcclLog, LayerIsReadWithTheSharpPlugin) {
+  const NcclChoice choice = readNcclLog("h NCCL INFO NET/IB : Using [0]mlx5_0:1/IB/SHARP [RO]\n");
+  ASSERT_THAT(choice.devices, SizeIs(1));
+  EXPECT_EQ(choice.devices[0].layer, "IB");
+}
+
+TEST(NcclLog, LineThatWasCutDoesNotDenyGpuDirect) {
+  const std::string line = "h NCCL INFO Channel 00/0 : 0[0] -> 1[0] [send] via NET/IB/0";
+  EXPECT_THAT(readNcclLog(line).connections, IsEmpty());
+  EXPECT_THAT(readNcclLog(line + "\n" + line).connections, SizeIs(1));
+}
+
 TEST(NcclLog, HostileLogIsBounded) {
   std::string log;
   for (int i = 0; i < 600; ++i) {
@@ -88,13 +132,13 @@ TEST(NcclLog, TruncatedLinesAreIgnored) {
   for (const char* rest :
        {"", "0[0", "0[0]", "0[0] -> ", "0[0] -> 1", "0[0] -> 1[1]", "x[0] -> 1[1] via SHM",
         "999999[0] -> 1[1] via SHM", "0[0] -> 1[1] [send] v"}) {
-    const NcclChoice choice = readNcclLog(std::string("NCCL INFO Channel 00/0 : ") + rest);
+    const NcclChoice choice = readNcclLog(std::string("NCCL INFO Channel 00/0 : ") + rest + "\n");
     EXPECT_THAT(choice.connections, IsEmpty()) << rest;
   }
-  EXPECT_THAT(readNcclLog("NCCL INFO NET/IB : Using [").devices, IsEmpty());
+  EXPECT_THAT(readNcclLog("NCCL INFO NET/IB : Using [\n").devices, IsEmpty());
   for (const char* proxy : {"(", "()", "(x)", "(999999)"}) {
     const std::string line = "NCCL INFO Channel 00/0 : 0[0] -> 1[1] [send] via NET/IB/0";
-    EXPECT_EQ(readNcclLog(line + proxy).connections.at(0).proxy, -1) << proxy;
+    EXPECT_EQ(readNcclLog(line + proxy + "\n").connections.at(0).proxy, -1) << proxy;
   }
 }
 
