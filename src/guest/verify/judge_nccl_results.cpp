@@ -13,9 +13,6 @@
 namespace vfpass::verify {
 namespace {
 
-// More than GPUs hold; a guest may report any number.
-constexpr std::uint64_t mostValues = std::uint64_t{1} << 60U;
-
 std::uint64_t valuesOf(const NcclRun& run, std::size_t local, std::size_t ranks) {
   const std::uint64_t values = run.bytes / sizeof(float);
   return local * (run.operation == "all-reduce" ? values : values / ranks * ranks);
@@ -38,8 +35,16 @@ std::string runProblem(const NcclOutcome& outcome, const NcclMember& member, con
     return std::to_string(run.wrongValues) + " wrong values" +
            (run.firstWrong.empty() ? "" : ", first " + run.firstWrong);
   }
-  if (run.checkedValues < valuesOf(run, member.gpus.size(), outcome.ranks())) {
+  const std::uint64_t values = valuesOf(run, member.gpus.size(), outcome.ranks());
+  if (run.checkedValues < values) {
     return "only " + std::to_string(run.checkedValues) + " values checked";
+  }
+  if (run.checkedValues > values) {
+    return std::to_string(run.checkedValues) + " values checked, although there are only " +
+           std::to_string(values);
+  }
+  if (run.busGigabytes <= 0) {
+    return "no plausible bandwidth";
   }
   if (run.iterations == 0) {
     return "no iteration";
@@ -125,11 +130,23 @@ Finding withOmissions(const NcclOutcome& outcome, Finding finding) {
   return finding;
 }
 
+// All guests take part in each operation, so one alone cannot be faster; nullptr: none ran it.
+const NcclRun* slowestRun(const NcclOutcome& outcome, const NcclRun& request) {
+  const NcclRun* slowest = nullptr;
+  for (const NcclMember& each : outcome.members) {
+    const NcclRun* run = runOf(*each.report, request.operation, request.bytes);
+    if (run != nullptr && (slowest == nullptr || run->busGigabytes < slowest->busGigabytes)) {
+      slowest = run;
+    }
+  }
+  return slowest;
+}
+
 // Returns their number.
 std::size_t addFigures(const NcclOutcome& outcome, std::vector<Figure>& figures) {
   const std::size_t before = figures.size();
   for (const NcclRun& request : requestsOf(outcome)) {
-    const NcclRun* run = runOf(*outcome.members.front().report, request.operation, request.bytes);
+    const NcclRun* run = slowestRun(outcome, request);
     if (run == nullptr) {
       continue;
     }
@@ -138,7 +155,7 @@ std::size_t addFigures(const NcclOutcome& outcome, std::vector<Figure>& figures)
     figure.operation = run->operation;
     figure.memory = "gpu";
     figure.messageBytes = run->bytes;
-    figure.checkedBytes = std::min(run->checkedValues, mostValues) * sizeof(float);
+    figure.checkedBytes = run->checkedValues * sizeof(float);
     figure.gigabitsPerSecond = run->busGigabytes * 8;
     figures.push_back(figure);
   }
@@ -250,17 +267,22 @@ std::optional<NvlinkRate> nvlinkOf(const std::string& product) {
 }
 
 // Of different products the slowest one counts. One that is unknown may be slower.
-std::string nvlinkText(const NcclOutcome& outcome) {
+std::optional<NvlinkRate> slowestNvlink(const NcclOutcome& outcome) {
   std::optional<NvlinkRate> slowest;
   for (const NcclMember& member : outcome.members) {
     for (const std::string& product : member.products) {
       const auto rate = nvlinkOf(product);
       if (!rate) {
-        return "NVLink unknown";
+        return std::nullopt;
       }
       slowest = !slowest || rate->gigabytes < slowest->gigabytes ? rate : slowest;
     }
   }
+  return slowest;
+}
+
+std::string nvlinkText(const NcclOutcome& outcome) {
+  const auto slowest = slowestNvlink(outcome);
   return slowest ? "NVLink " + std::to_string(slowest->gigabytes) + " GB/s (data sheet of " +
                        std::string(slowest->product) + ")"
                  : "NVLink unknown";
@@ -340,6 +362,17 @@ bool limitIsWrong(const NcclOutcome& outcome, const Limit& limit,
   });
 }
 
+// What connects the GPUs: the ports of the guest with the lowest limit, or in one guest NVLink.
+std::optional<Limit> busLimit(const NcclOutcome& outcome, const std::optional<Limit>& network) {
+  const auto nvlink = outcome.members.size() == 1 ? slowestNvlink(outcome) : std::nullopt;
+  if (!nvlink) {
+    return network;
+  }
+  Limit limit;
+  limit.gigabits = nvlink->gigabytes * 8.0;
+  return limit;
+}
+
 Outcome shareOutcome(const std::optional<Limit>& limit, const std::vector<Figure>& figures,
                      double minimumShare) {
   const auto gathered = bestOf(figures, allGather);
@@ -364,12 +397,14 @@ Finding judgeNcclBandwidth(const NcclOutcome& outcome, const std::optional<doubl
                   "for information, bus bandwidth: " + figureText(figures) + "; " +
                       limitText(outcome, limit) + (before.empty() ? "" : "; last run " + before),
                   ""};
-  if (limit && limitIsWrong(outcome, *limit, figures)) {
+  if (const auto most = busLimit(outcome, limit); most && limitIsWrong(outcome, *most, figures)) {
     finding.outcome = Outcome::warning;
-    finding.expected = "at most " + gigabytes(mostBus(outcome, *limit) / 8);
+    finding.expected = "at most " + gigabytes(mostBus(outcome, *most) / 8);
     finding.remedy =
-        "compare the rate of the ports and the PCI Express links in `vfpass topo` with the card's "
-        "data sheet";
+        overNetwork
+            ? "compare the rate of the ports and the PCI Express links in `vfpass topo` with the "
+              "card's data sheet"
+            : "do not trust the guest's result: it is more than NVLink carries";
   } else if (overNetwork && minimumShare) {
     finding.expected = "at least " + percentText(*minimumShare) + " of the limit, by all-gather";
     finding.outcome = shareOutcome(limit, figures, *minimumShare);

@@ -179,6 +179,44 @@ TEST(JudgeNccl, DataPassesOnlyIfEveryGuestCheckedEveryValue) {
   EXPECT_EQ(figures.size(), 2U) << "no figures of wrong data";
 }
 
+TEST(JudgeNccl, ImplausibleFiguresFail) {
+  std::vector<Figure> figures;
+  NcclOutcome more = pairOf();
+  reportOf(more, 1).runs[0].checkedValues = UINT64_MAX;
+  EXPECT_THAT(judgeNcclData(more, figures).seen,
+              HasSubstr("18446744073709551615 values checked, although there are only 268435456"));
+  // readNcclReport makes 0 of what is negative, no number or too large.
+  NcclOutcome none = pairOf();
+  reportOf(none, 1).runs[1].busGigabytes = 0;
+  EXPECT_THAT(judgeNcclData(none, figures).seen, HasSubstr("no plausible bandwidth"));
+  EXPECT_TRUE(figures.empty());
+}
+
+TEST(JudgeNccl, SlowestGuestHasTheFigure) {
+  std::vector<Figure> figures;
+  NcclOutcome outcome = pairOf();
+  reportOf(outcome, 0).runs[0].busGigabytes = 999;
+  EXPECT_EQ(judgeNcclData(outcome, figures).outcome, Outcome::passed);
+  EXPECT_EQ(figures.at(0).gigabitsPerSecond, 170 * 8);
+}
+
+TEST(JudgeNccl, MoreThanNvlinkCarriesIsAWarning) {
+  NcclOutcome outcome = alone("P2P/CUMEM");
+  const auto outcomeWith = [&](double bus) {
+    reportOf(outcome, 0).runs[0].busGigabytes = bus;
+    std::vector<Figure> figures;
+    judgeNcclData(outcome, figures);
+    return judgeNcclBandwidth(outcome, std::nullopt, {}, figures);
+  };
+  EXPECT_EQ(outcomeWith(400).outcome, Outcome::waived);
+  const Finding wrong = outcomeWith(5000);
+  EXPECT_EQ(wrong.outcome, Outcome::warning);
+  EXPECT_EQ(wrong.expected, "at most 450 GB/s");
+  EXPECT_THAT(wrong.remedy, HasSubstr("do not trust the guest"));
+  outcome.members[0].products = {"", ""};
+  EXPECT_EQ(outcomeWith(5000).outcome, Outcome::waived) << "of an unknown product";
+}
+
 TEST(JudgeNccl, OnlyWhatWasAskedForCounts) {
   std::vector<Figure> figures;
   NcclOutcome fewer = pairOf();
@@ -505,7 +543,9 @@ NcclOutcome twiceEightGpus() {
 TEST(JudgeNccl, TreesMayExceedTheRateOfThePorts) {
   NcclOutcome outcome = twiceEightGpus();
   const auto outcomeWith = [&](double allReduce) {
-    reportOf(outcome, 0).runs[0].busGigabytes = allReduce;
+    for (std::size_t each : {0U, 1U}) {
+      reportOf(outcome, each).runs[0].busGigabytes = allReduce;
+    }
     std::vector<Figure> figures;
     EXPECT_EQ(judgeNcclData(outcome, figures).outcome, Outcome::passed);
     return judgeNcclBandwidth(outcome, std::nullopt, {}, figures);
