@@ -118,11 +118,14 @@ struct DomainFacts {
   unsigned vcpus = 0;        ///< maximum
   unsigned onlineVcpus = 0;  ///< those present when the domain starts
   bool cpuElement = false;
-  std::vector<CellFacts> cells;
-  bool pinsVcpus = false;         ///< `<vcpupin>`, or `<vcpu cpuset=>`
-  bool pinsAllVcpus = false;      ///< no vCPU may run anywhere
-  std::set<unsigned> pinnedCpus;  ///< host CPUs that any vCPU is pinned to
-  bool placesMemory = false;      ///< `<numatune>` with a `<memory>` or a `<memnode>`
+  std::vector<CellFacts> cells;    ///< those with vCPUs or memory
+  std::set<unsigned> emptyCells;   ///< those without: memory nodes of GPUs
+  std::set<unsigned> memoryCells;  ///< cells in an `<acpi nodeset=>` of a device
+  std::size_t fastSmmus = 0;       ///< `<iommu model='smmuv3'>` with accel='on'
+  bool pinsVcpus = false;          ///< `<vcpupin>`, or `<vcpu cpuset=>`
+  bool pinsAllVcpus = false;       ///< no vCPU may run anywhere
+  std::set<unsigned> pinnedCpus;   ///< host CPUs that any vCPU is pinned to
+  bool placesMemory = false;       ///< `<numatune>` with a `<memory>` or a `<memnode>`
   std::set<unsigned> memoryNodes;
   bool automatic = false;  ///< numad places vCPUs or memory (placement='auto')
 

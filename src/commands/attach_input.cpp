@@ -88,7 +88,7 @@ std::vector<settings::GuestDevice> devicesOf(const plan::AttachInput& input) {
     }
   }
   for (const MappedFunction& function : input.mapping.functions) {
-    devices.push_back({function.name, function.pci, false, function.clique});
+    devices.push_back({function.name, function.pci, false, function.clique, function.driver});
   }
   return devices;
 }

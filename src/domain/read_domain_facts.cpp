@@ -111,6 +111,23 @@ void readMachine(const Document& document, DomainFacts& facts) {
                facts.launchSecurity == "sev" || hasGuestMemfd(facts.launchSecurity);
 }
 
+// A GPU with coherent memory brings up its memory in such cells (`<acpi nodeset=>`, QEMU's
+// acpi-generic-initiator); they have nothing to place.
+bool isEmptyCell(pugi::xml_node cell) {
+  return attributeText(cell, "cpus").empty() && amountOf(cell, "memory") == 0U;
+}
+
+void readMemoryCells(const Document& document, DomainFacts& facts) {
+  for (const auto device : document.devices()) {
+    addSet(attributeText(device.child("acpi"), "nodeset"), facts.memoryCells);
+    facts.fastSmmus += std::string_view(device.name()) == "iommu" &&
+                               attributeText(device, "model") == "smmuv3" &&
+                               attributeText(device.child("driver"), "accel") == "on"
+                           ? 1
+                           : 0;
+  }
+}
+
 void readMemory(const Document& document, DomainFacts& facts) {
   const auto domain = document.domain();
   facts.bytes = amountIn(domain.child("memory")).value_or(0);
@@ -123,7 +140,10 @@ void readMemory(const Document& document, DomainFacts& facts) {
 void readCells(const Document& document, DomainFacts& facts) {
   for (const auto cell : document.domain().child("cpu").child("numa").children("cell")) {
     CellFacts read;
-    if (const auto id = smallNumber(attributeText(cell, "id"))) {
+    const auto id = smallNumber(attributeText(cell, "id"));
+    if (id && isEmptyCell(cell)) {
+      facts.emptyCells.insert(*id);
+    } else if (id) {
       read.id = *id;
       addSet(attributeText(cell, "cpus"), read.vcpus);
       read.bytes = amountOf(cell, "memory").value_or(0);
@@ -209,6 +229,7 @@ DomainFacts readDomainFacts(std::string_view xml) {
   readMachine(document, facts);
   readMemory(document, facts);
   readCells(document, facts);
+  readMemoryCells(document, facts);
   readVcpus(document, facts);
   readMemoryPlacement(document, facts);
   readAddressSpace(document, facts);
@@ -283,7 +304,7 @@ void readDevice(pugi::xml_node device, GuestMachine& machine) {
 
 void readCells(const Document& document, GuestMachine& machine) {
   for (const auto cell : document.domain().child("cpu").child("numa").children("cell")) {
-    if (const auto id = smallNumber(attributeText(cell, "id"))) {
+    if (const auto id = smallNumber(attributeText(cell, "id")); id && !isEmptyCell(cell)) {
       machine.cells.push_back({*id, {}});
     }
   }

@@ -52,6 +52,7 @@ Proposal propose(const Input& input) {
   proposeHugePages(input, placement, settings);
   proposePlacement(input, placement, settings);
   proposal.cells = cellsAfter(input, placement, settings);
+  proposeCoherentGpus(input, settings);
   proposeCliques(input, proposal);
   return proposal;
 }

@@ -87,6 +87,10 @@ void proposePlacement(const Input& input, const Placement& placement,
 void proposeHugePages(const Input& input, const Placement& placement,
                       std::vector<DomainSetting>& settings);
 
+/// `memory-nodes`, `smmu`, `pci-hole` of an aarch64 guest with Grace GPUs. None has an edit: nobody
+/// could test them.
+void proposeCoherentGpus(const Input& input, std::vector<DomainSetting>& settings);
+
 /// `gpu-clique`
 void proposeCliques(const Input& input, Proposal& proposal);
 

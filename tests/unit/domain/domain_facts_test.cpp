@@ -28,6 +28,24 @@ TEST(DomainFacts, ReadsDevicesOfQemusCommandLine) {
   EXPECT_EQ(facts.linkAliases, std::set<std::string>{"pci.3"});
 }
 
+// GPUs of Grace hosts bring up their memory in cells without vCPUs and memory.
+TEST(DomainFacts, KeepsMemoryNodesOfGpusApart) {
+  const std::string xml =
+      "<domain type='kvm'><name>train0</name><cpu><numa>"
+      "<cell id='0' cpus='0-7' memory='64' unit='GiB'/><cell id='1' memory='0' unit='KiB'/>"
+      "<cell id='2' memory='0' unit='KiB'/></numa></cpu><devices>"
+      "<iommu model='smmuv3'><driver pciBus='1' accel='on'/></iommu><iommu model='smmuv3'/>"
+      "<hostdev mode='subsystem' type='pci'><source><address domain='0' bus='9' slot='1' "
+      "function='0'/></source><acpi nodeset='1-2'/></hostdev></devices></domain>";
+  const auto facts = readDomainFacts(xml);
+  ASSERT_EQ(facts.cells.size(), 1U);
+  EXPECT_EQ(facts.cells.front().id, 0U);
+  EXPECT_EQ(facts.emptyCells, (std::set<unsigned>{1, 2}));
+  EXPECT_EQ(facts.memoryCells, (std::set<unsigned>{1, 2}));
+  EXPECT_EQ(facts.fastSmmus, 1U);
+  EXPECT_EQ(readGuestMachine(xml).cells.size(), 1U) << "the mirrored tree needs none of them";
+}
+
 TEST(DomainFacts, ReadsOverriddenProperties) {
   const auto device = [](const std::string& alias, const std::string& property) {
     return "<qemu:device alias='" + alias + "'><qemu:frontend><qemu:property name='" + property +

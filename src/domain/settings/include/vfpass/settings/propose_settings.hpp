@@ -20,6 +20,7 @@ struct GuestDevice {
   PciAddress function;  ///< on the host; of a VF its PF, because the VF may not exist yet
   bool vf = false;
   std::optional<unsigned> clique = std::nullopt;
+  std::optional<std::string> driver = std::nullopt;  ///< the mapping's; nullopt: the best match
 };
 
 struct Input {

@@ -1,0 +1,158 @@
+// GPUs of Grace and Vera hosts, whose memory is coherent with the CPUs'. Nobody could run them with
+// vfpass, so that everything here is advice for the administrator.
+#include <algorithm>
+#include <bit>
+
+#include "setting_proposals.hpp"
+#include "vfpass/base/text.hpp"
+#include "vfpass/version.hpp"
+
+namespace vfpass::settings {
+namespace {
+
+constexpr std::string_view coherentDriver = "nvgrace_gpu_vfio_pci";
+constexpr const char* untested =
+    "; vfpass does not apply this, because nobody could test it on such a host";
+
+// NVIDIA's driver brings up GPU memory in up to eight nodes: one for each MIG instance, and one
+// more (QEMU 9.0, hw/acpi/acpi_generic_initiator.c).
+constexpr unsigned nodesPerGpu = 8;
+
+// nvgrace-gpu shows GPU memory in BAR 2 only to VFIO, rounded up to a power of two; sysfs has no
+// size. Today's GPUs have at most 288 GB.
+constexpr std::uint64_t coherentBar = 512 * gibibyte;
+
+// VIRT_HIGH_PCIE_MMIO of QEMU's virt machine; 10.0 has highmem-mmio-size for more.
+constexpr std::uint64_t defaultArmWindow = 512 * gibibyte;
+
+std::vector<GuestDevice> coherentGpus(const Input& input) {
+  std::vector<GuestDevice> gpus;
+  std::ranges::copy_if(input.devices, std::back_inserter(gpus), [&](const GuestDevice& device) {
+    return isGpu(input, device) &&
+           device.driver.value_or(functionOf(input, device)->vfioDriver) == coherentDriver;
+  });
+  return gpus;
+}
+
+std::string namesOf(const std::vector<GuestDevice>& gpus) {
+  std::vector<std::string> names;
+  std::ranges::transform(gpus, std::back_inserter(names), &GuestDevice::name);
+  return join(names, ", ");
+}
+
+// What the installed versions lack; empty: nothing that is known.
+std::string lacking(const Input& input, const Version& libvirt, const Version& qemu) {
+  std::vector<std::string> texts;
+  if (isOlder(input.versions.libvirt, libvirt)) {
+    texts.push_back("libvirt " + versionText(libvirt) + " (this is " +
+                    versionText(input.versions.libvirt) + ")");
+  }
+  if (isOlder(input.versions.qemu, qemu)) {
+    texts.push_back("QEMU " + versionText(qemu) + " (this is " + versionText(input.versions.qemu) +
+                    ")");
+  }
+  return texts.empty() ? "" : "; it needs " + join(texts, " and ");
+}
+
+unsigned firstFreeCell(const DomainFacts& domain) {
+  unsigned next = 1;  // cell 0 has the guest's vCPUs, also if the domain does not say so yet
+  for (const CellFacts& cell : domain.cells) {
+    next = std::max(next, cell.id + 1);
+  }
+  return domain.emptyCells.empty() ? next : std::max(next, *domain.emptyCells.rbegin() + 1);
+}
+
+void proposeMemoryNodes(const Input& input, const std::vector<GuestDevice>& gpus,
+                        std::vector<DomainSetting>& settings) {
+  if (input.domain.memoryCells.size() >= nodesPerGpu * gpus.size()) {
+    return;
+  }
+  std::vector<std::string> sets;
+  unsigned next = firstFreeCell(input.domain);
+  for (const GuestDevice& gpu : gpus) {
+    const unsigned last = next + nodesPerGpu - 1;
+    sets.push_back("<acpi nodeset='" + std::to_string(next) + "-" + std::to_string(last) +
+                   "'/> in the <hostdev> of " + gpu.name);
+    next = last + 1;
+  }
+  const std::string first = std::to_string(firstFreeCell(input.domain));
+  settings.push_back(
+      {"memory-nodes",
+       "<cell id='" + first + "' memory='0' unit='KiB'/> to '" + std::to_string(next - 1) +
+           "' in <numa>, and " + join(sets, ", "),
+       "the guest's driver brings up the coherent memory of a GPU in " +
+           std::to_string(nodesPerGpu) + " NUMA nodes without memory that the ACPI tables assign " +
+           "to it; without them the GPU can fail to initialize" +
+           (input.domain.cells.empty() ? "; <numa> also needs a cell 0 with all vCPUs and memory"
+                                       : "") +
+           lacking(input, {11, 8}, {9, 0}) + untested,
+       SettingStanding::manual});
+}
+
+void proposeSmmu(const Input& input, const std::vector<GuestDevice>& gpus,
+                 std::vector<DomainSetting>& settings) {
+  if (input.domain.fastSmmus >= gpus.size()) {
+    return;
+  }
+  DomainSetting setting{"smmu",
+                        "for each of " + namesOf(gpus) +
+                            " a pcie-expander-bus of its own, and <iommu model='smmuv3'> with "
+                            "<driver pciBus='...' accel='on'/>",
+                        "the host has one SMMUv3 for each GPU's bus, and only an accelerated one "
+                        "translates the guest's addresses without QEMU",
+                        SettingStanding::manual};
+  if (input.domain.viommu && input.domain.fastSmmus == 0) {
+    setting.reason += "; the domain's own <iommu> is kept";
+    setting.standing = SettingStanding::administrators;
+  }
+  setting.reason += input.domain.iommufd == true
+                        ? ""
+                        : "; it works only with iommufd: set `iommu-backend: iommufd`";
+  // The oldest versions in which the form was seen (Debian testing).
+  setting.reason += lacking(input, {12, 8}, {11, 1}) + untested;
+  settings.push_back(setting);
+}
+
+void proposeArmHole(const Input& input, const std::vector<GuestDevice>& gpus,
+                    std::vector<DomainSetting>& settings) {
+  // The window of each port is a power of two: GPU memory and registers take twice the former.
+  const std::uint64_t window = std::bit_ceil(2 * coherentBar * gpus.size());
+  const std::uint64_t present = input.domain.pciHole.value_or(defaultArmWindow);
+  if (present >= window) {
+    return;
+  }
+  settings.push_back(
+      {"pci-hole", "<pcihole64> of " + amount(window) + " on pcie-root",
+       "the guest has " + amount(present) +
+           " of 64-bit MMIO space; a GPU shows its memory as a "
+           "BAR of up to " +
+           amount(coherentBar) +
+           " besides its registers, and sysfs does not "
+           "have its size" +
+           lacking(input, {}, {10, 0}) + untested,
+       input.domain.pciHole ? SettingStanding::administrators : SettingStanding::manual});
+}
+
+}  // namespace
+
+void proposeCoherentGpus(const Input& input, std::vector<DomainSetting>& settings) {
+  const std::vector<GuestDevice> gpus = coherentGpus(input);
+  if (gpus.empty() || input.domain.architecture != "aarch64") {
+    return;
+  }
+  if (!input.domain.machine.starts_with("virt")) {
+    settings.push_back({"memory-nodes", "machine type virt",
+                        "machine type " + printable(input.domain.machine) + " has no place for " +
+                            namesOf(gpus) +
+                            ": ACPI tables for memory nodes and an SMMUv3 exist "
+                            "only on virt" +
+                            untested,
+                        SettingStanding::manual});
+    return;
+  }
+  proposeMemoryNodes(input, gpus, settings);
+  proposeSmmu(input, gpus, settings);
+  proposeArmHole(input, gpus, settings);
+}
+
+}  // namespace vfpass::settings

@@ -1,0 +1,151 @@
+// GPUs of Grace hosts in aarch64 guests: proposed, never applied.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "support.hpp"
+#include "vfpass/domain/read_domain_facts.hpp"
+
+namespace vfpass::settings {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsNull;
+using testing::Not;
+using testing::NotNull;
+
+/// A host whose GPUs match the driver of Grace.
+TestHost graceHost() {
+  TestHost host;
+  for (Device& function : host.topology.functions) {
+    if (function.role == FunctionRole::gpu) {
+      function.vfioDriver = "nvgrace_gpu_vfio_pci";
+    }
+  }
+  return host;
+}
+
+std::vector<GuestDevice> firstGpus(unsigned count) {
+  std::vector<GuestDevice> gpus;
+  for (unsigned rail = 0; rail < count; ++rail) {
+    gpus.push_back(railDevices({rail}).front());
+  }
+  return gpus;
+}
+
+/// `inside` goes into `<devices>`.
+std::string armDomain(const std::string& cells, const std::string& inside = "",
+                      const std::string& hole = "", const std::string& machine = "virt-11.1") {
+  return "<domain type='kvm'><name>train0</name><memory unit='GiB'>64</memory>"
+         "<vcpu>8</vcpu><iommufd enabled='yes'/><os firmware='efi'><type arch='aarch64' machine='" +
+         machine + "'>hvm</type></os><cpu mode='host-passthrough'><numa>" + cells +
+         "</numa></cpu><devices><controller type='pci' index='0' model='pcie-root'>" + hole +
+         "</controller>" + inside + "</devices></domain>";
+}
+
+const std::string oneCell = "<cell id='0' cpus='0-7' memory='64' unit='GiB'/>";
+
+std::string emptyCells(unsigned last) {
+  std::string cells;
+  for (unsigned id = 1; id <= last; ++id) {
+    cells += "<cell id='" + std::to_string(id) + "' memory='0' unit='KiB'/>";
+  }
+  return cells;
+}
+
+Proposal proposalOn(const TestHost& host, const std::string& xml, std::vector<GuestDevice> devices,
+                    const HypervisorVersions& versions = {Version{12, 8}, Version{11, 1}}) {
+  return propose({host.topology,
+                  host.capacity,
+                  domain::readDomainFacts(xml),
+                  versions,
+                  std::move(devices),
+                  {}});
+}
+
+constexpr std::array coherentSettings{"memory-nodes", "smmu", "pci-hole"};
+
+TEST(CoherentGpus, AreProposedAndNeverApplied) {
+  const auto proposal = proposalOn(graceHost(), armDomain(oneCell), firstGpus(2));
+  for (const char* name : coherentSettings) {
+    ASSERT_THAT(settingOf(proposal, name), NotNull()) << name;
+    EXPECT_EQ(settingOf(proposal, name)->standing, SettingStanding::manual) << name;
+    EXPECT_FALSE(settingOf(proposal, name)->edit) << name;
+    EXPECT_THAT(settingOf(proposal, name)->reason, HasSubstr("nobody could test it")) << name;
+    EXPECT_THAT(settingOf(proposal, name)->reason, Not(HasSubstr("it needs"))) << name;
+  }
+  EXPECT_EQ(settingOf(proposal, "memory-nodes")->what,
+            "<cell id='1' memory='0' unit='KiB'/> to '16' in <numa>, and <acpi nodeset='1-8'/> in "
+            "the <hostdev> of gpu0, <acpi nodeset='9-16'/> in the <hostdev> of gpu1");
+  EXPECT_THAT(settingOf(proposal, "smmu")->what, HasSubstr("each of gpu0, gpu1"));
+  EXPECT_EQ(settingOf(proposal, "pci-hole")->what, "<pcihole64> of 2 TiB on pcie-root");
+}
+
+TEST(CoherentGpus, NeedNothingWhenDomainHasAll) {
+  const std::string devices =
+      "<iommu model='smmuv3'><driver pciBus='1' accel='on'/></iommu>"
+      "<hostdev mode='subsystem' type='pci'><source><address domain='0' bus='9' slot='1' "
+      "function='0'/></source><acpi nodeset='1-8'/></hostdev>";
+  const auto proposal = proposalOn(
+      graceHost(),
+      armDomain(oneCell + emptyCells(8), devices, "<pcihole64 unit='GiB'>1024</pcihole64>"),
+      firstGpus(1));
+  for (const char* name : coherentSettings) {
+    EXPECT_THAT(settingOf(proposal, name), IsNull()) << name;
+  }
+}
+
+TEST(CoherentGpus, NameWhatVersionsLack) {
+  const auto proposal =
+      proposalOn(graceHost(), armDomain(oneCell), firstGpus(1), {Version{9, 0}, Version{7, 2}});
+  EXPECT_THAT(settingOf(proposal, "memory-nodes")->reason,
+              HasSubstr("it needs libvirt 11.8 (this is 9.0) and QEMU 9.0 (this is 7.2)"));
+  EXPECT_THAT(settingOf(proposal, "smmu")->reason,
+              HasSubstr("it needs libvirt 12.8 (this is 9.0) and QEMU 11.1 (this is 7.2)"));
+  EXPECT_THAT(settingOf(proposal, "pci-hole")->reason, HasSubstr("it needs QEMU 10.0"));
+}
+
+TEST(CoherentGpus, KeepAdministratorsIommuAndHole) {
+  const auto proposal = proposalOn(
+      graceHost(),
+      armDomain(oneCell, "<iommu model='smmuv3'/>", "<pcihole64 unit='GiB'>768</pcihole64>"),
+      firstGpus(1));
+  for (const char* name : {"smmu", "pci-hole"}) {
+    ASSERT_THAT(settingOf(proposal, name), NotNull()) << name;
+    EXPECT_EQ(settingOf(proposal, name)->standing, SettingStanding::administrators) << name;
+  }
+}
+
+TEST(CoherentGpus, NeedMachineTypeVirt) {
+  const auto proposal =
+      proposalOn(graceHost(), armDomain(oneCell, "", "", "sbsa-ref"), firstGpus(1));
+  ASSERT_THAT(settingOf(proposal, "memory-nodes"), NotNull());
+  EXPECT_EQ(settingOf(proposal, "memory-nodes")->what, "machine type virt");
+  EXPECT_THAT(settingOf(proposal, "smmu"), IsNull());
+}
+
+TEST(CoherentGpus, AreThoseOfTheirDriverOnly) {
+  auto devices = firstGpus(1);
+  EXPECT_THAT(settingOf(proposalOn(TestHost(), armDomain(oneCell), devices), "memory-nodes"),
+              IsNull());
+  EXPECT_THAT(settingOf(proposalOn(graceHost(), domainXml(8, 16 * gib), devices), "memory-nodes"),
+              IsNull());
+  devices.front().driver = "vfio-pci";
+  EXPECT_THAT(settingOf(proposalOn(graceHost(), armDomain(oneCell), devices), "memory-nodes"),
+              IsNull())
+      << "without its driver the GPU has no coherent memory";
+}
+
+// Memory nodes have nothing that could be placed on a host node.
+TEST(CoherentGpus, LeavePlacementOfOtherCellsPossible) {
+  const auto placed = proposalOn(graceHost(), armDomain(oneCell), firstGpus(1));
+  const auto beside = proposalOn(graceHost(), armDomain(oneCell + emptyCells(8)), firstGpus(1));
+  ASSERT_NE(elementsOf(placed, "vcpu-placement"), "");
+  EXPECT_EQ(elementsOf(beside, "vcpu-placement"), elementsOf(placed, "vcpu-placement"));
+  EXPECT_EQ(elementsOf(beside, "memory-placement"), elementsOf(placed, "memory-placement"));
+  EXPECT_EQ(beside.cells.size(), 1U);
+}
+
+}  // namespace
+}  // namespace vfpass::settings
