@@ -22,9 +22,10 @@ bool isExecutable(const host::Root& root, const std::string& path) {
                             (status.st_mode & 0111U) != 0);
 }
 
+bool isArm(const View& view) { return view.topology().processors.architecture == "arm64"; }
+
 std::string debianPackages(const View& view) {
-  const bool isArm = view.topology().processors.architecture == "arm64";
-  return std::string("libvirt-daemon-system qemu-system-") + (isArm ? "arm" : "x86");
+  return std::string("libvirt-daemon-system qemu-system-") + (isArm(view) ? "arm" : "x86");
 }
 
 void checkDaemon(const View& view, Results& results) {
@@ -217,7 +218,9 @@ void checkQemuVersion(const View& view, Results& results) {
   const std::string found = versionsOf(view).qemu;
   const auto version = leadingVersion(found);
   if (!version) {
-    results.notObservable("", expected, "libvirt does not respond", "qemu-system-x86_64 --version");
+    results.notObservable(
+        "", expected, "libvirt does not respond",
+        std::string("qemu-system-") + (isArm(view) ? "aarch64" : "x86_64") + " --version");
   } else {
     results.passed("", expected,
                    found + (version->first < qemuThatMigratesVfs ? ": migrates only teamed VFs"

@@ -221,10 +221,10 @@ std::optional<MirrorFault> machineFault(const GuestMachine& guest) {
   if (guest.pciExpress()) {
     return std::nullopt;
   }
-  return MirrorFault{"domain " + printable(guest.domain) + " has machine type " +
-                         printable(guest.machine) +
-                         ", which has no PCI Express root for mirroring the host's tree",
-                     "set `topology: flat` in its mapping, or define it with machine type q35"};
+  return MirrorFault{
+      "domain " + printable(guest.domain) + " has machine type " + printable(guest.machine) +
+          ", which has no PCI Express root for mirroring the host's tree",
+      "set `topology: flat` in its mapping, or define it with machine type q35 (on aarch64: virt)"};
 }
 
 // Controllers of libvirt have lower indexes; those of `<qemu:commandline>` have these.

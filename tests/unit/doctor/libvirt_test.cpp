@@ -17,6 +17,12 @@ TEST_F(Libvirt, RequiresDaemon) {
   EXPECT_EQ(finding("libvirt").seen, "libvirtd");
 }
 
+TEST_F(Libvirt, NamesQemuOfTheProcessor) {
+  EXPECT_EQ(finding("qemu-version").remedy, "qemu-system-x86_64 --version");
+  builder.topology.processors.architecture = "arm64";
+  EXPECT_EQ(finding("qemu-version").remedy, "qemu-system-aarch64 --version");
+}
+
 TEST_F(Libvirt, RequiresHookLinkToProgram) {
   EXPECT_EQ(outcome("hook"), Outcome::notObservable);  // a tree without configuration
   file("etc/libvirt/qemu.conf", "");
