@@ -2,16 +2,22 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
+#include "arrivals.hpp"
 #include "operations.hpp"
+#include "shared_text.hpp"
 #include "supervisor.hpp"
 #include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/base/standard_streams.hpp"
@@ -26,10 +32,13 @@ using XmlHandler = std::vector<Lease> (*)(const CalledDomain&, const Places&);
 /// Needs only the domain's UUID: nothing that somebody writes into the XML can prevent it, and text
 /// that is not XML, or only its beginning, is accepted.
 using LeaseHandler = std::vector<Lease> (*)(const Uuid&, const std::string& xml, const Places&);
-using Handler = std::variant<XmlHandler, LeaseHandler>;
+/// Of the calls whose standard output libvirt takes for the domain's XML.
+using FilterHandler = ArrivalAnswer (*)(const CalledDomain&, const Places&);
+using Handler = std::variant<XmlHandler, LeaseHandler, FilterHandler>;
 
 /// A hook call of libvirt, its handler, and whether a failure may stop the domain. A failure in
-/// `reconnect` would kill the running guest; libvirt ignores the exit status of `release`.
+/// `reconnect` would kill the running guest; libvirt ignores the exit status of `release`. A
+/// refused `restore` or `migrate` is in the journal as the refusal of the start that it precedes.
 struct Operation {
   const char* name;
   const char* suboperation;
@@ -49,7 +58,11 @@ constexpr std::array operations{Operation{"prepare", "begin", &prepare, "prepare
                                 Operation{"release", "end", &release, "released",
                                           deadlines::hookRelease, Event::release, false},
                                 Operation{"reconnect", "begin", &reconnect, "",
-                                          deadlines::hookReconnect, Event::reconnect, false}};
+                                          deadlines::hookReconnect, Event::reconnect, false},
+                                Operation{"restore", "begin", &restoreSaved, "replaced in its XML",
+                                          deadlines::hookArrival, Event::prepare, true},
+                                Operation{"migrate", "begin", &receive, "replaced in its XML",
+                                          deadlines::hookArrival, Event::prepare, true}};
 
 const Operation* findOperation(const Request& request) {
   for (const auto& operation : operations) {
@@ -106,21 +119,40 @@ void requireComplete(const DomainInput& input) {
   }
 }
 
-std::vector<Lease> handle(XmlHandler handler, const Operation& operation, const DomainInput& input,
-                          events::Subject& subject) {
+// Empty for a domain that vfpass does not manage. Our device without our metadata would start with
+// whatever values its VF has now.
+std::optional<CalledDomain> managedDomain(const DomainInput& input, events::Subject& subject) {
   requireComplete(input);
   dropPrivileges();
-  const CalledDomain parsed{domain::parseDomain(input.xml), input.xml};
+  CalledDomain parsed{domain::parseDomain(input.xml), input.xml};
   subject.domain = parsed.uuid;
-  // Our device without our metadata would start with whatever values its VF has now.
-  return parsed.managed || domain::hasOurDevices(parsed) ? handler(parsed, placesFor(operation))
-                                                         : std::vector<Lease>();
+  return parsed.managed || domain::hasOurDevices(parsed) ? std::optional(std::move(parsed))
+                                                         : std::nullopt;
+}
+
+std::vector<Lease> handle(XmlHandler handler, const Operation& operation, const DomainInput& input,
+                          events::Subject& subject, SharedText* /*replaced*/) {
+  const auto parsed = managedDomain(input, subject);
+  return parsed ? handler(*parsed, placesFor(operation)) : std::vector<Lease>();
+}
+
+std::vector<Lease> handle(FilterHandler handler, const Operation& operation,
+                          const DomainInput& input, events::Subject& subject,
+                          SharedText* replaced) {
+  const auto parsed = managedDomain(input, subject);
+  if (!parsed) {
+    return {};
+  }
+  ArrivalAnswer answer = handler(*parsed, placesFor(operation));
+  replaced->put(answer.xml);
+  return std::move(answer.leases);
 }
 
 // The metadata, and with it every sign that vfpass manages the domain, can have been removed while
 // the domain ran.
 std::vector<Lease> handle(LeaseHandler handler, const Operation& operation,
-                          const DomainInput& input, events::Subject& subject) {
+                          const DomainInput& input, events::Subject& subject,
+                          SharedText* /*replaced*/) {
   dropPrivileges();
   subject.domain = domain::leadingUuid(input.xml);
   if (!subject.domain) {
@@ -131,17 +163,25 @@ std::vector<Lease> handle(LeaseHandler handler, const Operation& operation,
 
 // Most domains of most hosts: nothing is done for them.
 bool isUnmanaged(const Operation& operation, const DomainInput& input) {
-  return std::holds_alternative<XmlHandler>(operation.handler) && !input.mayBeManaged &&
+  return !std::holds_alternative<LeaseHandler>(operation.handler) && !input.mayBeManaged &&
          !input.xml.empty();
 }
 
 // Sets the subject's domain as soon as it is known.
-void serve(const Operation& operation, const Request& request, events::Subject& subject) {
-  const auto leases =
-      std::visit([&](auto handler) { return handle(handler, operation, request.input, subject); },
-                 operation.handler);
+void serve(const Operation& operation, const Request& request, events::Subject& subject,
+           SharedText* replaced) {
+  const auto leases = std::visit(
+      [&](auto handler) { return handle(handler, operation, request.input, subject, replaced); },
+      operation.handler);
   if (!leases.empty()) {
     record(operation, subject, leases);
+  }
+}
+
+// libvirt takes it for the domain's XML; after a failure it does not read it.
+void answer(std::string_view xml) {
+  if (std::fwrite(xml.data(), 1, xml.size(), stdout) != xml.size() || std::fflush(stdout) != 0) {
+    throw Error("cannot write the domain XML to libvirt: " + errnoText(errno));
   }
 }
 
@@ -157,6 +197,23 @@ int reporting(const Operation& operation, const Request& request, const events::
     report(request, subject, Error(std::string("internal error: ") + error.what()));
   }
   return failureOf(operation);
+}
+
+int serveInWorker(const Operation& operation, const Request& request, events::Subject& subject) {
+  std::optional<SharedText> replaced;
+  if (std::holds_alternative<FilterHandler>(operation.handler)) {
+    replaced.emplace();
+  }
+  const int code = superviseWorker([&] {
+    return reporting(operation, request, subject, [&] {
+      serve(operation, request, subject, replaced ? &*replaced : nullptr);
+      return 0;
+    });
+  });
+  if (code == 0 && replaced) {
+    answer(replaced->get());
+  }
+  return code;
 }
 
 int run(int argc, char** argv) {
@@ -182,12 +239,7 @@ int run(int argc, char** argv) {
     if (isUnmanaged(*operation, request.input)) {
       return 0;
     }
-    return superviseWorker([&] {
-      return reporting(*operation, request, subject, [&] {
-        serve(*operation, request, subject);
-        return 0;
-      });
-    });
+    return serveInWorker(*operation, request, subject);
   });
 }
 

@@ -86,6 +86,27 @@ TEST(HookProgram, RefusesToStartManagedDomainThatItCannotRead) {
   EXPECT_THAT(result.err, HasSubstr("larger than 16 MiB; remove large elements"));
 }
 
+// What it prints, libvirt would take for the domain's XML.
+TEST(HookProgram, PrintsNothingForUnmanagedDomainsThatArrive) {
+  for (const std::string operation : {"restore begin", "migrate begin"}) {
+    const Result result = call("train0", operation, head + "</domain>");
+    EXPECT_EQ(result.code, 0);
+    EXPECT_EQ(result.err, "");
+  }
+}
+
+TEST(HookProgram, RefusesManagedDomainsThatArriveUnreadable) {
+  for (const std::string operation : {"restore begin", "migrate begin"}) {
+    const Result result =
+        call("train0", operation,
+             head +
+                 "<metadata><v:domain xmlns:v='https://vfpass.org/xmlns/domain/1' "
+                 "version='999'/></metadata><devices/></domain>");
+    EXPECT_EQ(result.code, 1);
+    EXPECT_THAT(result.err, HasSubstr("cannot read its vfpass metadata"));
+  }
+}
+
 // virHookCall passes nothing if libvirt cannot print the domain.
 TEST(HookProgram, RefusesStartWithoutXml) {
   const Result result = start("train0", "");

@@ -53,6 +53,8 @@ inline constexpr seconds hookStarted{10};
 inline constexpr seconds hookRelease{45};
 /// `reconnect begin`: only writes the database, for each running domain while libvirtd starts.
 inline constexpr seconds hookReconnect{10};
+/// `restore begin` and `migrate begin`: only read the database.
+inline constexpr seconds hookArrival{10};
 /// The part of a call's time that is reserved for its own work after it has the locks. Another call
 /// that holds them needs no longer than that, so the rest is enough to wait for it.
 inline constexpr milliseconds hookWork{20000};

@@ -1,0 +1,132 @@
+#include "vfpass/plan/plan_arrival.hpp"
+
+#include <algorithm>
+
+#include "vfpass/base/text.hpp"
+#include "vfpass/plan/lease_device.hpp"
+#include "vfpass/plan/plan_hook.hpp"
+
+namespace vfpass::plan {
+namespace {
+
+// With what this host decides, and what the guest cannot see: which VF it is, and its attributes
+// but the MAC, by which the guest pairs it with its standby. libvirt compares the rest with the
+// state of the guest's devices anyway (virDomainDefCheckABIStability).
+Lease withHostTerms(Lease arriving, const Lease& own) {
+  arriving.pf = own.pf;
+  arriving.pfPath = own.pfPath;
+  arriving.pfSerial = own.pfSerial;
+  arriving.device = own.device;
+  arriving.allow = own.allow;
+  arriving.managed = own.managed;
+  arriving.persistent = own.persistent;
+  arriving.original = own.original;
+  arriving.generation = own.generation;
+  if (isVf(arriving) && isVf(own)) {
+    const auto mac = vfOf(arriving).settings.mac;
+    vfOf(arriving).index = vfOf(own).index;
+    vfOf(arriving).count = vfOf(own).count;
+    vfOf(arriving).required = vfOf(own).required;
+    vfOf(arriving).settings = vfOf(own).settings;
+    vfOf(arriving).settings.mac = mac;
+  }
+  return arriving;
+}
+
+bool isTeamed(const Lease& lease) { return isVf(lease) && vfOf(lease).teamingWith.has_value(); }
+
+class ArrivingDomain {
+ public:
+  ArrivingDomain(Arrival arrival, const Uuid& domain, const std::string& name)
+      : saved_(arrival == Arrival::restore),
+        domain_(domain),
+        remedy_(arrivalRemedy(arrival, name)) {}
+
+  void compare(const Lease& arriving, const std::vector<Lease>& known) {
+    const Lease* own = findLease(known, domain_, arriving.entry);
+    if (own == nullptr) {
+      object(subject() + " has " + describe(arriving) + ", for which " +
+             (saved_ ? "it has no lease any more" : "this host has no lease"));
+      return;
+    }
+    decision_.leases.push_back(*own);
+    const auto terms = differingTerms(arriving, *own);
+    if (terms.empty()) {
+      return;
+    }
+    differs_ = true;
+    if (!isTeamed(arriving) || !isTeamed(*own)) {
+      object(subject() + " has " + describe(arriving) +
+             " with other terms than its lease on this " + "host (" + join(terms, ", ") +
+             "), and only a VF with `teaming:` can be replaced");
+      return;
+    }
+    const auto visible = differingTerms(withHostTerms(arriving, *own), *own);
+    if (!visible.empty()) {
+      object(subject() + " has " + describe(arriving) +
+             ", but its lease on this host differs in what the guest would notice: " +
+             join(visible, ", "));
+    }
+  }
+
+  // The state of the guest's devices has no place for it.
+  void requireAll(const std::vector<Lease>& arriving, const std::vector<Lease>& known) {
+    for (const auto& own : persistentLeases(known, domain_)) {
+      if (findLease(arriving, domain_, own.entry) == nullptr) {
+        object(subject() + " does not have " + own.entry + ", which is attached to this domain");
+      }
+    }
+  }
+
+  ArrivalDecision decision() && {
+    if (!differs_ || !decision_.objections.empty()) {
+      decision_.leases.clear();
+    }
+    return std::move(decision_);
+  }
+
+ private:
+  [[nodiscard]] std::string subject() const {
+    return saved_ ? "the saved image" : "the arriving guest";
+  }
+  static std::string describe(const Lease& lease) {
+    return lease.entry + " (" + describeDevice(lease) + ")";
+  }
+  void object(const std::string& message) { decision_.objections.push_back({message, remedy_}); }
+
+  bool saved_;
+  Uuid domain_;
+  std::string remedy_;
+  bool differs_ = false;
+  ArrivalDecision decision_;
+};
+
+}  // namespace
+
+ArrivalDecision planArrival(Arrival arrival, const Uuid& domain, const std::string& domainName,
+                            const std::vector<Lease>& metadata, const std::vector<Lease>& known) {
+  if (std::ranges::any_of(metadata, [&](const Lease& lease) { return lease.domain != domain; })) {
+    return {{}, checkMetadata(domain, domainName, metadata, known)};  // copied
+  }
+  if (arrival == Arrival::restore &&
+      std::ranges::find(known, domain, &Lease::domain) == known.end()) {
+    return {};
+  }
+  ArrivingDomain domainHere(arrival, domain, domainName);
+  for (const auto& lease : metadata) {
+    domainHere.compare(lease, known);
+  }
+  domainHere.requireAll(metadata, known);
+  return std::move(domainHere).decision();
+}
+
+std::string arrivalRemedy(Arrival arrival, const std::string& domainName) {
+  const std::string name = printable(shellQuoted(domainName));
+  return arrival == Arrival::restore
+             ? "run `virsh managedsave-remove " + name + "` to start it without the saved image"
+             : "define the domain on this host with the XML of the other one, and run `vfpass "
+               "attach " +
+                   name + "` here before the migration";
+}
+
+}  // namespace vfpass::plan

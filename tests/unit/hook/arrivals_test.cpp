@@ -1,0 +1,125 @@
+#include "arrivals.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "fake/temporary_folder.hpp"
+#include "vfpass/error.hpp"
+#include "vfpass/state/database.hpp"
+
+namespace vfpass::hook {
+namespace {
+
+using testing::HasSubstr;
+
+// The XML of a domain with a teamed VF, as another host or an earlier attach has written it, and
+// this host's database.
+class Arriving {
+ public:
+  Arriving() {
+    std::ofstream(places.sealKey.machineId) << "0123456789abcdef0123456789abcdef\n";
+    const SealKey key = state::makeSealKey(places.sealKey);
+    const std::string bare =
+        "<domain type='kvm'><name>train0</name><uuid>" + toString(uuid) +
+        "</uuid><os><type machine='q35'>hvm</type></os><devices>"
+        "<controller type='pci' index='0' model='pcie-root'/></devices></domain>";
+    lease.domain = uuid;
+    lease.domainName = "train0";
+    lease.entry = "rail0";
+    lease.pf = *parsePciAddress("0000:3b:00.0");
+    lease.device = *parsePciAddress("0000:3b:00.2");
+    lease.guest = domain::placeDevices(bare, 1).front();
+    lease.generation = 3;
+    vfOf(lease).settings.mac = MacAddress{{2, 0, 0, 0, 0, 1}};
+    vfOf(lease).teamingWith = "net0";
+    xml = domain::withLeases(bare, {lease}, domain::builtInTemplates(), key);
+    lease.device = *parsePciAddress("0000:81:00.5");
+    lease.pf = *parsePciAddress("0000:81:00.0");
+    lease.generation = 1;
+    expected = domain::withLeases(bare, {lease}, domain::builtInTemplates(), key);
+  }
+
+  void recordLease() const {
+    state::Database(places.stateDirectory, state::Database::Open::createIfMissing,
+                    std::chrono::seconds(2))
+        .recordLease(lease);
+  }
+  [[nodiscard]] CalledDomain parsed() const { return {domain::parseDomain(xml), xml}; }
+
+ private:
+  fake::TemporaryFolder temporary_;
+
+ public:
+  Uuid uuid = *parseUuid("0f5e9a3c-1111-4222-8333-944455566677");
+  Lease lease;           ///< on this host
+  std::string xml;       ///< as it arrives
+  std::string expected;  ///< as attach writes it on this host
+  Places places{temporary_.path() / "state",
+                temporary_.path() / "run",
+                std::chrono::steady_clock::now() + std::chrono::minutes(1),
+                {temporary_.path() / "etc", temporary_.path() / "machine-id"}};
+};
+
+std::string refusalOf(auto handler, const Arriving& host) {
+  try {
+    handler(host.parsed(), host.places);
+  } catch (const Error& error) {
+    return error.what() + std::string("; ") + error.remedy();
+  }
+  return "";
+}
+
+TEST(ArrivalOperations, WriteTheLeasesOfThisHostIntoTheXml) {
+  const Arriving host;
+  host.recordLease();
+  for (const auto handler : {&receive, &restoreSaved}) {
+    const auto answer = handler(host.parsed(), host.places);
+    EXPECT_EQ(answer.xml, host.expected);
+    EXPECT_EQ(answer.leases.size(), 1U);
+  }
+}
+
+TEST(ArrivalOperations, LeaveXmlThatHasTheLeases) {
+  Arriving host;
+  host.recordLease();
+  host.xml = host.expected;
+  for (const auto handler : {&receive, &restoreSaved}) {
+    const auto answer = handler(host.parsed(), host.places);
+    EXPECT_EQ(answer.xml, "");
+    EXPECT_TRUE(answer.leases.empty());
+  }
+}
+
+TEST(ArrivalOperations, RefuseAMigrationToAHostWithoutALease) {
+  const Arriving host;
+  EXPECT_THAT(refusalOf(receive, host),
+              testing::AllOf(HasSubstr("domain train0 cannot migrate to this host"),
+                             HasSubstr("run `vfpass attach train0` here before the migration")));
+  EXPECT_FALSE(std::filesystem::exists(host.places.stateDirectory)) << "a refusal writes nothing";
+}
+
+TEST(ArrivalOperations, RefuseMetadataOfAnotherVersion) {
+  Arriving host;
+  host.recordLease();
+  const std::string attribute = "version=";
+  const auto version = host.xml.find(attribute);
+  ASSERT_NE(version, std::string::npos);
+  host.xml.insert(version + attribute.size() + 1, "99");  // behind the quote
+  EXPECT_THAT(refusalOf(receive, host), HasSubstr("install the same version of vfpass"));
+  EXPECT_THAT(refusalOf(restoreSaved, host), HasSubstr("virsh managedsave-remove train0"));
+}
+
+TEST(ArrivalOperations, RefuseDevicesThatVfpassDidNotAttach) {
+  Arriving host;
+  host.recordLease();
+  const auto bus = host.xml.find("0x3b");  // of the element; the metadata has 0000:3b:00.2
+  ASSERT_NE(bus, std::string::npos);
+  host.xml.replace(bus, 4, "0x3c");
+  EXPECT_THAT(refusalOf(restoreSaved, host),
+              HasSubstr("its devices are not those that vfpass attached"));
+}
+
+}  // namespace
+}  // namespace vfpass::hook

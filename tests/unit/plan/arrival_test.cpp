@@ -1,0 +1,152 @@
+#include "vfpass/plan/plan_arrival.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace vfpass::plan {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class ArrivalTest : public testing::Test {
+ protected:
+  ArrivalTest() {
+    there.domain = uuid;
+    there.entry = "rail0";
+    there.pf = *parsePciAddress("0000:3b:00.0");
+    there.device = *parsePciAddress("0000:3b:00.2");
+    there.guest.address = *parsePciAddress("0000:01:00.0");
+    there.generation = 3;
+    vfOf(there).settings.mac = MacAddress{};
+    vfOf(there).teamingWith = "net0";
+    here = there;
+    here.pf = *parsePciAddress("0000:81:00.0");
+    here.device = *parsePciAddress("0000:81:00.5");
+    here.generation = 1;
+    here.original.driver = "mlx5_core";
+    here.managed = true;
+    vfOf(here).index = 4;
+    vfOf(here).settings.vlan = Vlan{100, 0, VlanProtocol::dot1q};
+  }
+
+  ArrivalDecision migrate() {
+    return planArrival(Arrival::migration, uuid, "train0", {there}, {here});
+  }
+  std::string onlyObjection(const ArrivalDecision& decision) {
+    EXPECT_THAT(decision.objections, SizeIs(1));
+    EXPECT_THAT(decision.leases, IsEmpty()) << "nothing is replaced in the XML of a refused domain";
+    return decision.objections.empty() ? "" : decision.objections[0].message;
+  }
+
+  Uuid uuid = *parseUuid("0f5e9a3c-1111-4222-8333-944455566677");
+  Lease there;  ///< in the XML: of the other host, or of the time of the saved image
+  Lease here;   ///< in the database of this host
+};
+
+TEST_F(ArrivalTest, ReplacesATeamedVfByTheLeaseOfThisHost) {
+  const auto decision = migrate();
+  EXPECT_THAT(decision.objections, IsEmpty());
+  EXPECT_THAT(decision.leases, ElementsAre(here));
+}
+
+TEST_F(ArrivalTest, GivesASavedImageTheLeaseOfToday) {
+  const auto decision = planArrival(Arrival::restore, uuid, "train0", {there}, {here});
+  EXPECT_THAT(decision.objections, IsEmpty());
+  EXPECT_THAT(decision.leases, ElementsAre(here));
+}
+
+TEST_F(ArrivalTest, LeavesXmlWithTheLeasesOfThisHost) {
+  vfOf(here).teamingWith = std::nullopt;
+  here.state = LeaseState::running;
+  there = here;
+  there.state = LeaseState::reserved;
+  for (const auto arrival : {Arrival::restore, Arrival::migration}) {
+    const auto decision = planArrival(arrival, uuid, "train0", {there}, {here});
+    EXPECT_THAT(decision.objections, IsEmpty());
+    EXPECT_THAT(decision.leases, IsEmpty());
+  }
+}
+
+TEST_F(ArrivalTest, LeavesARestoreAfterALostDatabaseToPrepare) {
+  const auto decision = planArrival(Arrival::restore, uuid, "train0", {there}, {});
+  EXPECT_THAT(decision.objections, IsEmpty());
+  EXPECT_THAT(decision.leases, IsEmpty());
+}
+
+TEST_F(ArrivalTest, RefusesAMigrationWithoutALeaseHere) {
+  const auto decision = planArrival(Arrival::migration, uuid, "train0", {there}, {});
+  EXPECT_EQ(onlyObjection(decision),
+            "the arriving guest has rail0 (VF 0 of PF 0000:3b:00.0), for which this host has no "
+            "lease");
+  EXPECT_THAT(decision.objections[0].remedy, HasSubstr("run `vfpass attach train0` here"));
+}
+
+TEST_F(ArrivalTest, RefusesASavedImageWhoseVfIsGone) {
+  here.entry = "rail1";
+  here.persistent = false;
+  const auto decision = planArrival(Arrival::restore, uuid, "train0", {there}, {here});
+  EXPECT_THAT(onlyObjection(decision), HasSubstr("for which it has no lease any more"));
+  EXPECT_THAT(decision.objections[0].remedy, HasSubstr("virsh managedsave-remove train0"));
+}
+
+TEST_F(ArrivalTest, RefusesAnEntryThatTheArrivingGuestLacks) {
+  Lease added = here;
+  added.entry = "rail1";
+  const auto decision = planArrival(Arrival::restore, uuid, "train0", {there}, {here, added});
+  EXPECT_EQ(onlyObjection(decision),
+            "the saved image does not have rail1, which is attached to this domain");
+  added.persistent = false;
+  EXPECT_THAT(planArrival(Arrival::restore, uuid, "train0", {there}, {here, added}).objections,
+              IsEmpty())
+      << "only the running domain had it, and it has stopped";
+}
+
+TEST_F(ArrivalTest, ReplacesOnlyTeamedVfs) {
+  vfOf(there).teamingWith = vfOf(here).teamingWith = std::nullopt;
+  EXPECT_THAT(onlyObjection(migrate()), HasSubstr("only a VF with `teaming:` can be replaced"));
+  there.part = here.part = LeasedFunction{};
+  EXPECT_THAT(onlyObjection(migrate()), HasSubstr("only a VF with `teaming:` can be replaced"));
+}
+
+TEST_F(ArrivalTest, RefusesWhatTheGuestWouldNotice) {
+  const auto termOf = [&](auto change) {
+    const Lease kept = here;
+    change(here);
+    const std::string message = onlyObjection(migrate());
+    here = kept;
+    return message;
+  };
+  EXPECT_THAT(termOf([](Lease& each) {
+                vfOf(each).settings.mac = MacAddress{{2, 0, 0, 0, 0, 1}};
+              }),
+              HasSubstr("its lease on this host differs in what the guest would notice: mac"));
+  EXPECT_THAT(termOf([](Lease& each) { each.guest.address.bus = 9; }),
+              HasSubstr("notice: guest address"));
+  EXPECT_THAT(termOf([](Lease& each) { vfOf(each).teamingWith = "net1"; }),
+              HasSubstr("notice: teaming"));
+  EXPECT_THAT(termOf([](Lease& each) { vfOf(each).infiniband = true; }),
+              HasSubstr("notice: link layer"));
+  EXPECT_THAT(termOf([](Lease& each) { vfOf(each).interfaceForm = true; }),
+              HasSubstr("notice: form"));
+  EXPECT_THAT(termOf([](Lease& each) { each.adoptedElement = "<hostdev/>"; }),
+              HasSubstr("notice: other terms"));
+}
+
+TEST_F(ArrivalTest, ReplacesAllLeasesIfOneDiffers) {
+  Lease same = here;
+  same.entry = "rail1";
+  const auto decision =
+      planArrival(Arrival::migration, uuid, "train0", {there, same}, {same, here});
+  EXPECT_THAT(decision.leases, ElementsAre(here, same));
+}
+
+TEST_F(ArrivalTest, RefusesCopiedMetadata) {
+  there.domain = *parseUuid("ffffffff-1111-4222-8333-944455566677");
+  EXPECT_THAT(onlyObjection(migrate()), HasSubstr("the XML was copied"));
+}
+
+}  // namespace
+}  // namespace vfpass::plan
