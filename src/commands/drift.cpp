@@ -277,7 +277,7 @@ std::string managedSaveDrift(const DomainDescription& domain) {
     return {};
   }
   return "domain: the next start of " + printable(domain.name) +
-         " restores its managed save image, which has no vfpass devices; run "
+         " restores its managed save image, which has the devices of that time; run "
          "`virsh managedsave-remove " +
          shellArgument(domain.name) + "` to discard the image";
 }

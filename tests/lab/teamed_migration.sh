@@ -1,0 +1,83 @@
+# Migration of a domain with a teamed VF between two hosts: the target's hook gives it the VF that an attach has leased there.
+# covers: src/hook src/plan/plan_arrival.cpp tests/lab/teamed.sh lab/lib/link.sh lab/outside/other_hosts.sh
+# shellcheck shell=bash
+set -uo pipefail
+# shellcheck source=SCRIPTDIR/common.sh
+source /vfpass/tests/lab/common.sh
+# shellcheck source=SCRIPTDIR/tiny.sh
+source /vfpass/tests/lab/tiny.sh
+# shellcheck source=SCRIPTDIR/teamed.sh
+source /vfpass/tests/lab/teamed.sh
+
+role=$1
+declare -A numbers=([first]=1 [second]=2)
+number=${numbers[$role]}
+second=root@10.98.0.2
+there() { ssh -o BatchMode=yes "$second" "$@"; }
+# migrate [ADDRESS]: QEMU connects to the address.
+migrate() {
+    virsh --quiet migrate a "qemu+ssh://$second/system?no_tty=1" --migrateuri "tcp://${1:-10.98.0.2}"
+}
+state_there() { there vfpass status --json | jq -r '[.leases[].state] | join(" ")'; }
+
+section "$role host"
+install_vfpass
+require "mlx5_core loads" load_mlx5
+pf=$(pf_address 0) netdev=$(pf_netdev 0)
+make_vfs "$pf" 2
+start_libvirt
+expect "the link to the other host is up" join_link "$number"
+[ "$role" = second ] || expect "an ssh key is created" make_ssh_key
+expect "hook install" vfpass hook install
+mapping a rail0 "$pf" "index: $((number - 1))" "vlan: {id: 1$number}" 'teaming: {with: net0}'
+
+if [ "$role" = second ]; then
+    hostname second
+    expect "the first host's key exists" wait_until 900 test -e /lab/link/key.pub
+    expect "ssh is served" start_ssh_server
+    touch /lab/link/ready
+    expect "the first host has finished" wait_until 1800 test -e /lab/link/done
+    expect "the guest has the VF of this host" has_function a "$(vf_of "$pf" 1)"
+    expect_contains "it has the VLAN of this host's mapping" "vlan 12" vf_attributes "$netdev" 1
+    expect_contains "it has the standby's MAC" "52:54:00:12:34:99" vf_attributes "$netdev" 1
+    finish
+    exit
+fi
+
+expect "the second host is ready" wait_until 900 test -e /lab/link/ready
+expect "ssh reaches the second host" there true
+expect "a is defined" define_teamed a
+virsh dumpxml --inactive a >/tmp/a.xml
+expect "attach" vfpass attach a
+expect "a starts" start_paused a
+stays() {
+    expect "the guest stays" is_active a
+    expect "with its VF" has_function a "$(vf_of "$pf" 0)"
+    expect_equal "its lease is running" running "$(lease_state a)"
+    expect_contains "the VF has its VLAN" "vlan 11" vf_attributes "$netdev" 0
+}
+
+section "a target without a lease"
+refuse "the migration is refused" migrate
+expect_said "the reason is printed" "for which this host has no lease"
+expect_said "the remedy is printed" "vfpass attach a"
+stays
+expect_equal "no lease there" "" "$(state_there)"
+
+section "a migration that fails after the target was prepared"
+expect "a is defined there" there virsh --quiet define /dev/stdin </tmp/a.xml
+expect "attach there" there vfpass attach a
+refuse "QEMU does not reach the target" migrate 10.98.0.1
+stays
+expect "the guest does not run there" there 'virsh domstate a | grep -q "shut off"'
+expect_equal "the lease there is returned" reserved "$(state_there)"
+
+section "a migration"
+expect "the guest migrates" migrate
+expect "it is off here" wait_until 30 guest_off a
+expect_equal "the lease here is returned" reserved "$(lease_state a)"
+refuse "the VF here is scrubbed" grep -q "vlan 11" <(vf_attributes "$netdev" 0)
+expect_equal "the lease there is running" running "$(state_there)"
+expect "no drift there" there vfpass status a
+touch /lab/link/done
+finish
