@@ -2,10 +2,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <fstream>
 
 #include "fake/temporary_folder.hpp"
+#include "shared_text.hpp"
 #include "vfpass/error.hpp"
 #include "vfpass/state/database.hpp"
 
@@ -119,6 +122,22 @@ TEST(ArrivalOperations, RefuseDevicesThatVfpassDidNotAttach) {
   host.xml.replace(bus, 4, "0x3c");
   EXPECT_THAT(refusalOf(restoreSaved, host),
               HasSubstr("its devices are not those that vfpass attached"));
+}
+
+TEST(SharedText, BringsWhatTheWorkerHasPut) {
+  const std::string text(std::size_t{17} << 20U, 'x');  // as large as XML may be, and more
+  SharedText shared;
+  EXPECT_EQ(shared.get(), "");
+  const pid_t worker = ::fork();
+  if (worker == 0) {
+    shared.put(text);
+    ::_exit(0);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(worker, &status, 0), worker);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(shared.get() == text);
+  EXPECT_THROW(shared.put(std::string(std::size_t{33} << 20U, 'x')), Error);
 }
 
 }  // namespace
