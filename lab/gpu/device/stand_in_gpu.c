@@ -29,6 +29,7 @@ typedef struct Gpu {
     MemoryRegion registers, memory, ram, poisoned_page, third;
     uint64_t size, poison; /* poison: offset of the byte; NOWHERE: none */
     uint32_t resets;
+    uint16_t device_id; /* another one than DEVICE_ID: a GPU of another generation, which the driver does not take */
     bool in_config_write;
 } Gpu;
 
@@ -235,6 +236,7 @@ static void gpu_realize(PCIDevice *device, Error **errp)
     }
     memory_region_init_io(&gpu->registers, owner, &bar0_ops, gpu, "stand-in-gpu-registers", REGISTERS);
     memory_region_init_io(&gpu->third, owner, &bar0_ops, gpu, "stand-in-gpu-third", THIRD_BAR);
+    pci_config_set_device_id(device->config, gpu->device_id);
     pci_register_bar(device, 0, BAR_TYPE, &gpu->registers);
     pci_register_bar(device, 2, BAR_TYPE, &gpu->memory);
     pci_register_bar(device, 4, BAR_TYPE, &gpu->third);
@@ -253,6 +255,7 @@ static void gpu_exit(PCIDevice *device)
 static VERSION_PROPERTY properties[] = {
     DEFINE_PROP_SIZE("memory", Gpu, size, 64 * MiB),
     DEFINE_PROP_UINT64("poison", Gpu, poison, NOWHERE),
+    DEFINE_PROP_UINT16("device-id", Gpu, device_id, DEVICE_ID),
     VERSION_PROPERTIES_END
 };
 
