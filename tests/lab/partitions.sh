@@ -15,7 +15,9 @@ fabric=$fmpm.d
 active() { [ ! -e "$fabric/active" ] || xargs <"$fabric/active"; }
 only_active() { test "$(active)" = "$*"; }
 asked_for() { grep -qxF -e "$1" "$fabric/calls"; }
-is_ready() { ! leases | grep "\"$1\"" | grep -v '"reserved"'; }
+is_ready() {
+    leases >/tmp/leases && grep -q "\"$1\"" /tmp/leases && ! grep "\"$1\"" /tmp/leases | grep -qv '"reserved"'
+}
 
 # with_fault FAULT: every use of fmpm has this fault from now on.
 with_fault() { echo "$1" >"$fabric/fault"; }
