@@ -63,7 +63,9 @@ struct NcclReport {
   std::vector<std::string> warnings = {};
   std::string error = {};  ///< empty: it ran to its end
   std::string remedy = {};
-  std::string stage = {};  ///< of a failure: what it was doing
+  std::string stage = {};                   ///< of a failure: what it was doing
+  std::optional<std::uint64_t> ranks = {};  ///< of all guests; nullopt: not reported
+  std::vector<std::uint64_t> local = {};    ///< its own ranks; empty: not reported
 };
 
 /// Members that are missing or of another type read as empty, and lists are bounded.

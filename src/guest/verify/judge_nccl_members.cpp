@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <iterator>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <utility>
@@ -95,6 +96,24 @@ Finding missingRanks(const NcclOutcome& outcome, Finding finding) {
   return finding;
 }
 
+// What the guest reports about ranks must be what the host asked for.
+std::string inventedRanks(const NcclOutcome& outcome, const NcclMember& member) {
+  const NcclReport& report = *member.report;
+  if (report.ranks && *report.ranks != outcome.ranks()) {
+    return member.name + " reports " + counted(*report.ranks, "rank") + " instead of " +
+           std::to_string(outcome.ranks());
+  }
+  std::vector<std::uint64_t> asked(member.gpus.size());
+  std::iota(asked.begin(), asked.end(), std::uint64_t{member.firstRank});
+  if (report.local.empty() || report.local == asked) {
+    return "";
+  }
+  std::vector<std::string> ranks;
+  std::ranges::transform(report.local, std::back_inserter(ranks),
+                         [](std::uint64_t each) { return std::to_string(each); });
+  return member.name + " reports other ranks than " + rankText(member) + ": " + join(ranks, ", ");
+}
+
 }  // namespace
 
 std::size_t NcclOutcome::ranks() const {
@@ -114,6 +133,12 @@ Finding judgeNcclRanks(const NcclOutcome& outcome) {
   }
   std::vector<std::string> parts;
   for (const NcclMember& each : outcome.members) {
+    if (const std::string invented = inventedRanks(outcome, each); !invented.empty()) {
+      finding.outcome = Outcome::failed;
+      finding.seen = invented;
+      finding.remedy = "do not trust the guest's result: the host started one rank for each GPU";
+      return finding;
+    }
     parts.push_back(rankText(each) + " in " + each.name + " with NCCL " + each.report->version);
   }
   finding.seen = join(parts, ", ");

@@ -93,6 +93,10 @@ NcclReport readNcclReport(const nlohmann::json& document) {
   report.error = failed ? reader["error"].textOr("the probe failed without a reason") : "";
   report.remedy = reader["remedy"].textOr("");
   report.stage = reader["stage"].textOr("");
+  report.ranks = reader["ranks"].numberOrNone<std::uint64_t>();
+  forFirst(reader["local"], mostRuns, [&](const JsonReader& each) {
+    report.local.push_back(each["rank"].numberOr(UINT64_MAX));
+  });
   return report;
 }
 

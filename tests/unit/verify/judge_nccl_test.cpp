@@ -73,6 +73,25 @@ TEST(JudgeNccl, RanksOfBothGuestsAreNamed) {
               AllOf(HasSubstr("rank 0 in train0 with NCCL 2.28.9"), HasSubstr("rank 1 in train1")));
 }
 
+TEST(JudgeNccl, InventedRanksFail) {
+  NcclOutcome outcome = pairOf();
+  reportOf(outcome, 1).ranks = 2;
+  reportOf(outcome, 1).local = {1};
+  EXPECT_EQ(judgeNcclRanks(outcome).outcome, Outcome::passed);
+  reportOf(outcome, 1).local = {1, 1};
+  EXPECT_EQ(judgeNcclRanks(outcome).outcome, Outcome::failed);
+  EXPECT_EQ(judgeNcclRanks(outcome).seen, "train1 reports other ranks than rank 1: 1, 1");
+  reportOf(outcome, 1).ranks = 3;
+  EXPECT_EQ(judgeNcclRanks(outcome).seen, "train1 reports 3 ranks instead of 2");
+}
+
+TEST(NcclReport, RanksAreRead) {
+  const NcclReport report =
+      readNcclReport({{"ranks", 2}, {"local", {{{"rank", 1}}, {{"pci", "0000:01:00.0"}}}}});
+  EXPECT_EQ(report.ranks, 2U);
+  EXPECT_THAT(report.local, testing::ElementsAre(1U, UINT64_MAX));
+}
+
 TEST(JudgeNccl, MissingRankIsNamedAndNotTheOneThatWaits) {
   NcclOutcome outcome = pairOf();
   reportOf(outcome, 0).error = "deadline expired while meeting the other ranks";
