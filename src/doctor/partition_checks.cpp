@@ -49,10 +49,10 @@ void checkManagerVersion(const View& view, const std::string& vm, Results& resul
                    "install the package of nvidia-fabricmanager in version " + driver +
                        ", then restart nvidia-fabricmanager while no VM with a partition runs");
   } else {
-    results.passed(vm, expected,
-                   seen + (driver.empty() ? "" : ", as the host's driver") +
-                       "; the guest's driver has to be of this version, too, which "
-                       "`vfpass verify` checks");
+    results.passed(
+        vm, expected,
+        seen + (driver.empty() ? "" : ", as the host's driver") +
+            "; the guest's driver has to be of this version, too (verify compares them)");
   }
 }
 
