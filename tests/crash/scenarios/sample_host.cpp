@@ -94,7 +94,8 @@ void setUpBoard(World& world) {
     const std::string name = "train" + std::to_string(vm);
     world.define(name, domainUuid(vm + 1));
     writeMapping(world, name,
-                 "nvlink: partition\ngpus:\n" + boardEntry(2 * vm + 1) + boardEntry(2 * vm + 2));
+                 "topology: flat\nnvlink: partition\ngpus:\n" + boardEntry(2 * vm + 1) +
+                     boardEntry(2 * vm + 2));
   }
 }
 
