@@ -1,11 +1,13 @@
 #include <archive.h>
 #include <archive_entry.h>
 #include <fcntl.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <memory>
 
 #include "vfpass/base/file_descriptor.hpp"
+#include "vfpass/base/scope_guard.hpp"
 #include "vfpass/base/shared_library.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/capture/captured_tree.hpp"
@@ -115,6 +117,7 @@ void writeTar(const CapturedTree& tree, const std::filesystem::path& file) {
                 "specify a file that does not exist, in a directory that is writable",
                 errno == EEXIST ? ExitCode::badInput : ExitCode::failed);
   }
+  ScopeGuard discard([&] { ::unlink(file.c_str()); });
   const std::unique_ptr<archive, decltype(library.freeWriter)> tar(library.newWriter(),
                                                                    library.freeWriter);
   library.setFormatPaxRestricted(tar.get());
@@ -123,6 +126,7 @@ void writeTar(const CapturedTree& tree, const std::filesystem::path& file) {
     addEntry(library, tar.get(), path, entry, file);
   }
   require(library, library.close(tar.get()), tar.get(), file);
+  discard.disarm();
 }
 
 }  // namespace vfpass::capture

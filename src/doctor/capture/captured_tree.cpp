@@ -9,6 +9,7 @@
 #include <memory>
 #include <system_error>
 
+#include "vfpass/base/scope_guard.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/doctor/doctor.hpp"
 #include "vfpass/error.hpp"
@@ -125,7 +126,8 @@ CapturedFolder::CapturedFolder(const fs::path& folder)
       fail(folder_.parent_path(), error.message());
     }
   }
-  if (::mkdir(folder_.c_str(), 0755) != 0 && errno != EEXIST) {
+  created_ = ::mkdir(folder_.c_str(), 0755) == 0;
+  if (!created_ && errno != EEXIST) {
     fail(folder_, errnoText(errno));
   }
   root_ = FileDescriptor(::open(folder_.c_str(), directoryFlags));
@@ -187,11 +189,27 @@ void CapturedFolder::write(const std::string& path, const host::RecordedEntry& e
   writeAll(file, entry.content, folder_ / relative);
 }
 
+// By the descriptor: the path may lead elsewhere by now.
+void CapturedFolder::clear() const {
+  std::error_code ended;
+  std::error_code ignored;
+  fs::directory_iterator entry("/proc/self/fd/" + std::to_string(root_.get()), ended);
+  while (!ended && entry != fs::directory_iterator()) {
+    fs::remove_all(entry->path(), ignored);
+    entry.increment(ended);
+  }
+  if (created_) {
+    ::rmdir(folder_.c_str());
+  }
+}
+
 void writeFolder(const CapturedTree& tree, const fs::path& folder) {
   const CapturedFolder target(folder);
+  ScopeGuard discard([&] { target.clear(); });
   for (const auto& [path, entry] : tree) {
     target.write(path, entry);
   }
+  discard.disarm();
 }
 
 }  // namespace vfpass::capture

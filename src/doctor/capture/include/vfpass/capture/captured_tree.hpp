@@ -20,11 +20,11 @@ using CapturedTree = std::map<std::string, host::RecordedEntry>;
 CapturedTree keptOf(const host::Recording& recording);
 
 /// Writes the tree to a new or empty directory (see CapturedFolder). Throws Error if the directory
-/// is not empty or a write fails; files written so far remain.
+/// is not empty or a write fails; then nothing of it remains.
 void writeFolder(const CapturedTree& tree, const std::filesystem::path& folder);
 
-/// Writes the tree to a new file. The same tree gives the same bytes: entries are sorted by name
-/// and have no times and owners.
+/// Writes the tree to a new file, which a failure removes. The same tree gives the same bytes:
+/// entries are sorted by name and have no times and owners.
 void writeTar(const CapturedTree& tree, const std::filesystem::path& file);
 
 /// Writes a captured tree below one directory and nowhere else. Each path component is opened
@@ -39,6 +39,9 @@ class CapturedFolder {
   /// `path` is relative. Throws Error if it already exists.
   void write(const std::string& path, const host::RecordedEntry& entry) const;
 
+  /// Removes what write() has written, and the directory if the constructor has created it.
+  void clear() const;
+
  private:
   [[nodiscard]] FileDescriptor parentOf(const std::filesystem::path& path) const;
   [[nodiscard]] FileDescriptor below(const FileDescriptor& parent, const std::string& name,
@@ -46,6 +49,7 @@ class CapturedFolder {
 
   std::filesystem::path folder_;
   FileDescriptor root_;
+  bool created_ = false;
 };
 
 }  // namespace vfpass::capture
