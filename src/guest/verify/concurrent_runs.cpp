@@ -199,7 +199,7 @@ TogetherVerdict judgeTogether(const Transfer& transfer, std::future<PairReports>
       return verdict;
     }
     verdict.claimedBytes =
-        claimedBytes(transfer, both.initiator) + sustainedBytes(transfer, both.initiator);
+        claimedBytes(transfer, both.initiator, false) + sustainedBytes(transfer, both.initiator);
     verdict.finding.seen = withTenth(verdict.run->gigabitsPerSecond) + " Gb/s for " +
                            withTenth(verdict.run->end - verdict.run->begin) + " s";
   } catch (const Error& error) {

@@ -206,7 +206,7 @@ bool DataPath::concludeWithCounters(const std::string& name,
   auto before = countedAt(initiator_, target_);
   std::uint64_t claimed = 0;
   const bool passed = conclude(name, options, [&](const PairReports& reports) {
-    claimed = claimedBytes(transfer, reports.initiator);
+    claimed = claimedBytes(transfer, reports.initiator, isLoopback());
     return judge(transfer, reports, report_.figures);
   });
   if (passed) {

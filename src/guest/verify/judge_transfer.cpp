@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdint>
+#include <map>
 #include <set>
 #include <sstream>
 #include <thread>
@@ -146,13 +147,18 @@ std::string Transfer::path() const {
                              : memory + "-to-" + memoryOfTarget();
 }
 
-std::uint64_t claimedBytes(const Transfer& transfer, const Json& report) {
-  std::uint64_t claimed = 0;
+std::uint64_t claimedBytes(const Transfer& transfer, const Json& report, bool isLoopback) {
+  std::map<std::string, std::uint64_t> claimed;  // in each direction
   for (const JsonReader& run : JsonReader(report)["runs"].listOrEmpty()) {
     const std::uint64_t checked = checkedBytes(run);
-    claimed = checked > UINT64_MAX - claimed ? UINT64_MAX : claimed + checked;
+    std::uint64_t& sum = claimed[isLoopback ? "" : run["settings"]["operation"].textOr("")];
+    sum = checked > UINT64_MAX - sum ? UINT64_MAX : sum + checked;
   }
-  return std::max(claimed, transfer.bytes() * (transfer.besideHost ? 2 : 1));
+  std::uint64_t most = transfer.bytes() * (transfer.besideHost ? 2 : 1);
+  for (const auto& [operation, bytes] : claimed) {
+    most = std::max(most, bytes);
+  }
+  return most;
 }
 
 Finding judgeTransfer(const Transfer& transfer, const Json& report, std::vector<Figure>& figures) {

@@ -46,9 +46,11 @@ struct Transfer {
   [[nodiscard]] std::string path() const;
 };
 
-/// Bytes that the guest claims to have moved: those that it checked in all runs of the report, at
-/// least those requested.
-std::uint64_t claimedBytes(const Transfer& transfer, const nlohmann::json& report);
+/// Bytes that the guest claims to have moved in one direction (movedBytes()): those that it checked
+/// in all runs of the report, at least those requested. The VF of a loopback sends and receives
+/// all; those of a pair send the writes and receive the reads, or the other way round, so of them
+/// the operation with the most bytes counts.
+std::uint64_t claimedBytes(const Transfer& transfer, const nlohmann::json& report, bool isLoopback);
 
 /// Judges the probe's report on a transfer: whether it checked all requested bytes and found them
 /// correct. Adds the figure, if any.

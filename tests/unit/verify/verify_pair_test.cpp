@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "fake/local_guest.hpp"
+#include "judge_transfer.hpp"
 #include "sound_inventory.hpp"
 #include "vfpass/error.hpp"
 
@@ -358,6 +359,18 @@ TEST_F(VerifyPairTest, SizesInGpuMemoryHaveTheLimit) {
   });
   ASSERT_NE(figure, report.figures.end());
   EXPECT_TRUE(figure->limit);
+}
+
+TEST(ClaimedBytes, WritesAndReadsOfAPairMoveInDifferentDirections) {
+  Json report{{"runs", Json::array()}};
+  for (const auto& [operation, bytes] : {std::pair{"write", 4096}, {"write", 4096}, {"read", 64}}) {
+    report["runs"].push_back({{"settings", {{"operation", operation}}},
+                              {"owners", {{"initiator", {{"bytes_checked", bytes}}}}}});
+  }
+  Transfer transfer;
+  transfer.messageBytes = 1;
+  EXPECT_EQ(claimedBytes(transfer, report, false), 8192U);
+  EXPECT_EQ(claimedBytes(transfer, report, true), 8256U);
 }
 
 TEST_F(VerifyPairTest, SilentIpAddressIsAWarning) {
