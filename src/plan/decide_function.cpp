@@ -81,9 +81,7 @@ void judge(const AttachInput& input, const MappedFunction& entry, const Device& 
   }
   objectToOwnVfs(input, entry, found);
   objectToLeases(input.leases, lease, "choose another function", found);
-  const Lease* kept = keptLease(input, entry);
-  const bool adopted = kept != nullptr && isAdopted(*kept);
-  objectToClaims(input, entry.pci, "function", adopt || adopted, found);
+  objectToClaims(input, entry.pci, "function", adopt, found);
   append(std::move(found), objections);
 }
 

@@ -192,7 +192,7 @@ class Edit(unittest.TestCase):
         # The editor inherits what the streams are in vfpass; a note or a document must not go into a file or socket of vfpass.
         streams = self.home / "streams"
         program = subprocess.Popen(["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", VFPASS, "--config-dir", self.home, "edit", "train0"],
-                                   env=self.environment(f"for each in 0 1 2; do readlink /proc/$$/fd/$each >>{streams}; done"))
+                                   env=self.environment(f"all=$(for each in 0 1 2; do readlink /proc/$$/fd/$each; done); echo $all >{streams}"))
         self.assertEqual(program.wait(30), 0)
         self.assertEqual(streams.read_text().split(), ["/dev/null"] * 3)
 

@@ -55,6 +55,7 @@ ALLOWED = {
     "pidof": r".*",
     "podman": r"stop .*",
     "docker": r"stop .*",
+    "qemu-system-aarch64": r"--version",
     "qemu-system-x86_64": r"--version",
     "rdma": r"(link|system|link delete .*|resource .*)?",
     "rdma_topo": r"check",

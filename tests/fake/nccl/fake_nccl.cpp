@@ -74,6 +74,7 @@ void writeLog(const std::string& text) {
   const std::string path = text.empty() ? "" : variable("NCCL_DEBUG_FILE", "");
   if (std::FILE* file = path.empty() ? nullptr : std::fopen(path.c_str(), "a")) {
     std::fputs(variable("FAKE_NCCL_LOG", text.c_str()).c_str(), file);
+    std::fputs("\n", file);
     std::fclose(file);
   }
 }

@@ -183,15 +183,6 @@ TEST_F(AdoptTest, WithoutTheWordTheRemedyNamesIt) {
   EXPECT_THAT(found.remedy, HasSubstr("`vfpass import train0`"));
 }
 
-// The XML would get a second element for the device.
-TEST_F(AdoptTest, RenamedEntryNeedsTheWordAgain) {
-  input.leases = decide().leases;
-  ASSERT_EQ(input.leases.size(), 1U);
-  input.mapping.vfs[0].name = "vf0";
-  input.mapping.vfs[0].adopt = false;
-  EXPECT_THAT(objection().message, HasSubstr("that vfpass did not create"));
-}
-
 TEST_F(AdoptTest, RefusesWhatTheDomainDoesNotHave) {
   input.elements.clear();
   input.domains[0].claims.clear();

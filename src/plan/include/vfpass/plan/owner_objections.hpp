@@ -40,8 +40,7 @@ void objectToModules(const std::vector<Lease>& leases, const Lease& wanted,
                      std::vector<Objection>& objections);
 
 /// Adds an objection for each domain whose XML names the device, the VM's own included if vfpass
-/// did not add that hostdev and the entry neither has nor is about to take it over (`adopt`). An
-/// entry with another name that has taken it over does not count: its lease ends. `kind` is the
+/// did not add that hostdev and neither has nor is about to take it over (`adopt`). `kind` is the
 /// device's, for the remedy: `VF`, `function`.
 void objectToClaims(const AttachInput& input, const PciAddress& address, const std::string& kind,
                     bool adopt, std::vector<Objection>& objections);
