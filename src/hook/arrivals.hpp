@@ -23,7 +23,8 @@ struct ArrivalAnswer {
 ArrivalAnswer restoreSaved(const CalledDomain& parsed, const Places& places);
 
 /// Called on the target of a migration. Replaces the leases of the source by those that an attach
-/// has recorded on this host for the same domain. Throws if there are none, or if they do not fit.
+/// has recorded on this host for the same domain. Throws if this host has no such lease, or if the
+/// guest would notice the difference.
 ArrivalAnswer receive(const CalledDomain& parsed, const Places& places);
 
 }  // namespace vfpass::hook

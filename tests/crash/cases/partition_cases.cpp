@@ -43,7 +43,7 @@ void expectRecovered(Case& test, World& world, const std::string& fault) {
               fault + ": the next start activates it:\n" + started.output);
 }
 
-// A fault before each change, until there is none.
+// One run for each change, with a fault before it, and a last run that meets no fault.
 void expectRecoveredFromEach(Case& test, Fault fault, const std::string& what,
                              const std::function<Result(World&, const Fault&)>& act) {
   bool changed = false;
