@@ -65,7 +65,7 @@ stays
 expect_equal "no lease there" "" "$(state_there)"
 
 section "a migration that fails after the target was prepared"
-expect "a is defined there" there virsh --quiet define /dev/stdin </tmp/a.xml
+expect "a is defined there" there 'cat >/tmp/a.xml && virsh --quiet define /tmp/a.xml' </tmp/a.xml
 expect "attach there" there vfpass attach a
 refuse "QEMU does not reach the target" migrate 10.98.0.1
 stays

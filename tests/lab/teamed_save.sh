@@ -58,7 +58,7 @@ expect "it has the VF" has_function a "$(vf_of "$pf" 2)"
 
 section "a VF that is not teamed any more"
 expect "managed save" save
-mapping a rail0 "$pf" 'index: 2' 'mac: 52:54:00:12:34:98'
+mapping a rail0 "$pf" 'index: 2' 'mac: "52:54:00:12:34:98"'
 expect "attach" vfpass attach a
 expect_exit 1 "the restore is refused" start_paused a
 expect_said "the reason is printed" "can be replaced"
