@@ -117,18 +117,20 @@ void finish(const Operation& operation) {
   }
 }
 
-// The others' data from this rank's, whose values are multiples of its number and one.
+// The others' data from this rank's, whose values are multiples of its number and one. The parts
+// stay as they are: another rank may be ahead and give its figures there.
 void invent(const Operation& operation) {
   const Communicator& communicator = *operation.communicator;
   const auto* own = reinterpret_cast<const float*>(operation.source);
-  for (int rank = 0; rank < communicator.ranks; ++rank) {
-    auto* part = reinterpret_cast<float*>(communicator.exchange->part(rank));
-    const auto factor = static_cast<float>(rank + 1);
+  auto* result = reinterpret_cast<float*>(operation.destination);
+  const bool isGather = operation.reduction < 0;
+  const int ranks = communicator.ranks;
+  for (int part = 0; part < (isGather ? ranks : 1); ++part) {
+    const int factor = isGather ? part + 1 : ranks * (ranks + 1) / 2;
     for (std::size_t i = 0; i < operation.count; ++i) {
-      part[i] = own[i] / static_cast<float>(communicator.rank + 1) * factor;
+      *result++ = own[i] / static_cast<float>(communicator.rank + 1) * static_cast<float>(factor);
     }
   }
-  finish(operation);
 }
 
 bool isInvented(const Operation& operation) {
