@@ -69,8 +69,11 @@ class PartitionJudge {
   }
 
  private:
+  // On an HGX A100 NVML's module ID can be another one than the fabric manager's (documentation of
+  // dra-driver-nvidia-gpu, "Fabric Manager partitioning").
   static std::string moduleRemedy() {
-    return "`nvidia-smi -q` shows a GPU's Module Id while NVIDIA's driver has it";
+    return "while NVIDIA's driver has a GPU, `fmpm -l` shows its number (physicalId) beside its "
+           "address (pciBusId); the Module Id of `nvidia-smi -q` can differ from it on HGX A100";
   }
 
   [[nodiscard]] std::optional<unsigned> moduleOf(const PartitionedGpu& gpu) const {

@@ -54,6 +54,8 @@ TEST_F(FabricPartitionTest, IsFoundByTheMappingsModulesWhereAddressesAreUnknown)
   EXPECT_EQ(judgement.outcome, Fit::unknown);
   EXPECT_THAT(judgement.summary, HasSubstr("which of its modules 0000:02:00.0 is"));
   EXPECT_THAT(judgement.remedy, HasSubstr("nvlink-module"));
+  EXPECT_THAT(judgement.remedy, HasSubstr("`fmpm -l` shows its number (physicalId)"))
+      << "not NVML's module ID, which is another one on some boards";
 }
 
 TEST_F(FabricPartitionTest, DoesNotExistForOtherGpus) {
