@@ -18,7 +18,7 @@ there() { ssh -o BatchMode=yes "$second" "$@"; }
 migrate() {
     virsh --quiet migrate a "qemu+ssh://$second/system?no_tty=1" --migrateuri "tcp://${1:-10.98.0.2}"
 }
-state_there() { there vfpass status --json | jq -r '[.leases[].state] | join(" ")'; }
+state_there() { there vfpass status --json | jq -r '[.leases[] | select(.domain.name == "a").state] | join(" ")'; }
 
 section "$role host"
 install_vfpass
@@ -33,6 +33,10 @@ mapping a rail0 "$pf" "index: $((number - 1))" "vlan: {id: 1$number}" 'teaming: 
 
 if [ "$role" = second ]; then
     hostname second
+    # It has the VF that a's mapping names here.
+    expect "another VM is defined" define_tiny other
+    mapping other rail0 "$pf" 'index: 1' 'vlan: {id: 13}'
+    expect "attach" vfpass attach other
     expect "the first host's key exists" wait_until 900 test -e /lab/link/key.pub
     expect "ssh is served" start_ssh_server
     touch /lab/link/ready
@@ -64,8 +68,17 @@ expect_said "the remedy is printed" "vfpass attach a"
 stays
 expect_equal "no lease there" "" "$(state_there)"
 
-section "a migration that fails after the target was prepared"
+section "a target without a free VF"
 expect "a is defined there" there 'cat >/tmp/a.xml && virsh --quiet define /tmp/a.xml' </tmp/a.xml
+refuse "attach there is refused" there vfpass attach a
+expect_said "it names the VM that has the VF" "leased to domain other"
+refuse "the migration is refused" migrate
+expect_said "the reason is printed" "for which this host has no lease"
+stays
+expect_equal "no lease there" "" "$(state_there)"
+expect "the other VM gives the VF back" there vfpass detach other
+
+section "a migration that fails after the target was prepared"
 expect "attach there" there vfpass attach a
 refuse "QEMU does not reach the target" migrate 10.98.0.1
 stays
