@@ -78,12 +78,26 @@ stays
 expect_equal "no lease there" "" "$(state_there)"
 expect "the other VM gives the VF back" there vfpass detach other
 
+is_reserved_there() { test "$(state_there)" = reserved; }
+fails() {
+    stays
+    expect "the guest does not run there" there 'virsh domstate a | grep -q "shut off"'
+    expect "the lease there is returned" wait_until 60 is_reserved_there
+}
+
 section "a migration that fails after the target was prepared"
 expect "attach there" there vfpass attach a
 refuse "QEMU does not reach the target" migrate 10.98.0.1
-stays
-expect "the guest does not run there" there 'virsh domstate a | grep -q "shut off"'
-expect_equal "the lease there is returned" reserved "$(state_there)"
+fails
+
+section "a target whose QEMU dies"
+# Before it can have the guest's memory: it takes seconds to start.
+there 'until pkill -KILL -f "qemu-system.* guest=[a],"; do sleep 0.05; done' &
+killer=$!
+refuse "the migration fails" migrate
+wait "$killer"
+expect_equal "QEMU was killed" 0 "$?"
+fails
 
 section "a migration"
 expect "the guest migrates" migrate
