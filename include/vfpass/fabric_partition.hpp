@@ -41,8 +41,4 @@ const FabricPartition* findPartition(const std::vector<FabricPartition>& partiti
 const FabricPartition* activeOverlap(const std::vector<FabricPartition>& partitions,
                                      const FabricPartition& wanted);
 
-/// The active partitions that hold no other modules than these.
-std::vector<FabricPartition> activeWithin(const std::vector<FabricPartition>& partitions,
-                                          const std::set<unsigned>& modules);
-
 }  // namespace vfpass

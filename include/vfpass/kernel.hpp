@@ -1,6 +1,7 @@
 #pragma once
 
 #include <exception>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -150,11 +151,14 @@ class Kernel {
   /// observable.
   virtual std::optional<unsigned> totalVfVectors(const PciAddress& pf) = 0;
 
-  /// Does nothing where the partitions are as stated already. Throws Error if no partition holds
-  /// exactly the GPUs to activate, or if another active one has some of them. Without fmpm nothing
-  /// can be activated, and a deactivation is left to whoever has removed it. TimeoutError: the
-  /// fabric manager has not answered the change in time, and may still make it.
-  virtual void setPartition(const SetPartition& action) = 0;
+  /// Activates or deactivates the partition that holds exactly these GPUs; does nothing where it is
+  /// as stated already, or to deactivate one that does not exist. Calls `activating` before an
+  /// activation, if the partition is inactive. Throws Error if no partition holds exactly the GPUs
+  /// to activate, or if another active one has some of them. Without fmpm nothing can be activated,
+  /// and a deactivation is left to whoever has removed it. TimeoutError: the fabric manager has not
+  /// answered the change in time, and may still make it.
+  virtual void setPartition(const SetPartition& action,
+                            const std::function<void()>& activating) = 0;
 
   /// As configureVfs(), but sends all attributes, after a change that failed: mlx5 reports a value
   /// whose rules it could not make (esw_acl_ingress_lgcy_setup). A refused attribute that already

@@ -122,6 +122,9 @@ struct Lease {
   std::uint64_t generation = 0;  ///< grows with every attach; invalidates clean-ups of older ones
   LeaseState state = LeaseState::reserved;  ///< not part of the metadata
   std::string bootId;  ///< boot of the last state change; not part of the metadata
+  /// The fabric manager's partition of this GPU was inactive until vfpass activated it for the
+  /// current run, so that the stop deactivates it. Not part of the metadata.
+  bool activatedPartition = false;
 
   auto operator<=>(const Lease&) const = default;
 };
@@ -176,8 +179,8 @@ std::string guestIdentityOf(const Lease& lease);
 inline constexpr std::string_view metadataNamespace = "https://vfpass.org/xmlns/domain/1";
 
 /// The lease without the fields that change after attach or serve only messages (state, boot,
-/// domain name, whether vfpass created the VFs, what the driver refused), for comparison with the
-/// domain's metadata.
+/// domain name, whether vfpass created the VFs or activated the partition, what the driver
+/// refused), for comparison with the domain's metadata.
 Lease termsOf(Lease lease);
 
 /// The elements other than devices that these leases of one domain add to its XML.

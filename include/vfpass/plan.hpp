@@ -78,8 +78,9 @@ struct ResetFunction {
   auto operator<=>(const ResetFunction&) const = default;
 };
 
-/// Activate the fabric manager's partition that holds exactly these GPUs, or deactivate the active
-/// ones that hold no others. Which these are is looked up at execution.
+/// Activate the fabric manager's partition that holds exactly these GPUs, or deactivate it if the
+/// start of a lease of these GPUs has activated it (Lease::activatedPartition). Which one it is, is
+/// looked up at execution.
 struct SetPartition {
   std::vector<PciAddress> gpus;
   std::vector<unsigned> modules;  ///< the module IDs of the GPUs

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "device_records.hpp"
+#include "leased_partition.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/plan.hpp"
@@ -392,7 +393,7 @@ void perform(const Action& action, Tools& tools, std::vector<std::string>& warni
     void operator()(const PlugDevice& device) const { plug(device, tools); }
     void operator()(const UnplugDevice& device) const { unplug(device, tools); }
     void operator()(const SetEswitchMode& set) const { tools.kernel.setEswitchMode(set); }
-    void operator()(const SetPartition& set) const { tools.kernel.setPartition(set); }
+    void operator()(const SetPartition& set) const { setPartition(set, tools); }
     void operator()(const SetMtu& set) const { tools.kernel.setMtu(set); }
     void operator()(const SetLinkUp& set) const { tools.kernel.setLinkUp(set); }
     void operator()(const AddSoftRoceLink& add) const { addLink(add, tools); }

@@ -1,7 +1,6 @@
 #include "vfpass/fabric_partition.hpp"
 
 #include <algorithm>
-#include <iterator>
 
 namespace vfpass {
 
@@ -29,17 +28,6 @@ const FabricPartition* activeOverlap(const std::vector<FabricPartition>& partiti
                each.gpus, [&](const PartitionGpu& gpu) { return modules.contains(gpu.module); });
   });
   return wanted.active || other == partitions.end() ? nullptr : &*other;
-}
-
-std::vector<FabricPartition> activeWithin(const std::vector<FabricPartition>& partitions,
-                                          const std::set<unsigned>& modules) {
-  std::vector<FabricPartition> found;
-  std::ranges::copy_if(partitions, std::back_inserter(found), [&](const FabricPartition& each) {
-    return each.active && std::ranges::all_of(each.gpus, [&](const PartitionGpu& gpu) {
-             return modules.contains(gpu.module);
-           });
-  });
-  return found;
 }
 
 }  // namespace vfpass

@@ -97,6 +97,7 @@ Lease termsOf(Lease lease) {
   lease.domainName.clear();
   lease.state = LeaseState::reserved;
   lease.bootId.clear();
+  lease.activatedPartition = false;
   // A start after a reboot recreates the VFs, and the hook cannot record that in the XML.
   lease.original.created = false;
   // Nor what the driver refused at that start.

@@ -321,7 +321,9 @@ Lease newLease(const AttachInput& input, const std::string& entry, const Lease* 
   lease.entry = entry;
   lease.allow = input.mapping.allow;
   lease.persistent = input.scope.config || (earlier != nullptr && earlier->persistent);
-  lease.state = input.active && kept != nullptr ? kept->state : LeaseState::reserved;
+  const bool goesOn = input.active && kept != nullptr;
+  lease.state = goesOn ? kept->state : LeaseState::reserved;
+  lease.activatedPartition = goesOn && kept->activatedPartition;
   lease.generation = input.generation;
   lease.bootId = input.bootId;
   return lease;
@@ -344,6 +346,7 @@ bool sameTerms(const Lease& earlier, const Lease& wanted) {
   adjusted.original = earlier.original;
   adjusted.state = earlier.state;
   adjusted.bootId = earlier.bootId;
+  adjusted.activatedPartition = earlier.activatedPartition;
   if (isVf(adjusted) && isVf(earlier)) {
     vfOf(adjusted).count = vfOf(earlier).count;
     vfOf(adjusted).refused = vfOf(earlier).refused;

@@ -264,6 +264,7 @@ std::vector<Step> stepsBetweenRuns(const std::vector<Lease>& leases, const Inven
     Lease reserved = lease;
     reserved.state = LeaseState::reserved;
     reserved.bootId = bootId;
+    reserved.activatedPartition = false;
     records.push_back({RecordLease{reserved}, {}, reason});
     if (!isVf(lease)) {
       resetLeasedFunction(lease, inventory, steps);

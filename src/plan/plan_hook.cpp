@@ -41,6 +41,7 @@ Lease startingLease(Lease lease, const std::string& domainName, const std::strin
 void addRecord(const Lease& starting, const std::vector<Lease>& known, std::vector<Step>& steps) {
   Lease reserved = *findLease(known, starting.domain, starting.entry);
   reserved.state = LeaseState::reserved;
+  reserved.activatedPartition = false;
   steps.push_back({RecordLease{starting}, {RecordLease{reserved}}, "the domain is starting"});
 }
 

@@ -23,6 +23,7 @@ struct Database::Implementation {
     for (auto& lease : leases) {
       if (!bootId.empty() && lease.bootId != bootId) {
         lease.state = LeaseState::reserved;
+        lease.activatedPartition = false;
       }
     }
     return leases;

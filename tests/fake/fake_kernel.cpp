@@ -514,22 +514,23 @@ void FakeKernel::setLinkUp(const SetLinkUp& action) {
   }
 }
 
-void FakeKernel::setPartition(const SetPartition& action) {
+void FakeKernel::setPartition(const SetPartition& action, const std::function<void()>& activating) {
   const std::set<unsigned> modules(action.modules.begin(), action.modules.end());
   const auto set = [&](unsigned id, bool active) {
     change([&] { std::ranges::find(partitions, id, &FabricPartition::id)->active = active; });
   };
+  const FabricPartition* wanted = findPartition(partitions, modules);
   if (!action.active) {
-    for (const FabricPartition& each : activeWithin(partitions, modules)) {
-      set(each.id, false);
+    if (wanted != nullptr && wanted->active) {
+      set(wanted->id, false);
     }
     return;
   }
-  const FabricPartition* wanted = findPartition(partitions, modules);
   if (wanted == nullptr || activeOverlap(partitions, *wanted) != nullptr) {
     throw Error("no partition can be activated");
   }
   if (!wanted->active) {
+    activating();
     set(wanted->id, true);
   }
 }

@@ -94,7 +94,7 @@ class FakeKernel final : public Kernel {
   void setEswitchMode(const SetEswitchMode& action) override;
   void setMtu(const SetMtu& action) override;
   void setLinkUp(const SetLinkUp& action) override;
-  void setPartition(const SetPartition& action) override;
+  void setPartition(const SetPartition& action, const std::function<void()>& activating) override;
   std::vector<RdmaLink> readRdmaLinks() override { return rdmaLinks; }
   std::vector<std::string> rdmaUsers(std::uint32_t number) override;
   std::string softRoceFault(const std::string& netdev) override;

@@ -90,6 +90,18 @@ stops train0
 without_fault
 expect_equal "and deactivated" 3 "$(active)"
 
+section "partitions that somebody has activated by hand"
+expect "one of train0's GPUs is activated" "$fmpm" -a 4
+refuse "train0 does not start" virsh start train0
+expect "what is left is recovered" vfpass recover
+expect_equal "the partition is active as before" "3 4" "$(active)"
+expect "it is deactivated" "$fmpm" -d 4
+expect "that of train0 is activated" "$fmpm" -a 2
+expect "train0 starts" virsh --quiet start train0
+stops train0
+expect_equal "the stop leaves it active" "2 3" "$(active)"
+expect "it is deactivated" "$fmpm" -d 2
+
 section "a hook that is killed while it waits for the fabric manager"
 : >"$fabric/calls"
 with_fault hangs-after

@@ -228,7 +228,8 @@ std::string moduleNumbers(const std::set<unsigned>& modules) {
   return join(numbers, ", ");
 }
 
-void activatePartition(const PartitionChange& fabric, const std::set<unsigned>& modules) {
+void activatePartition(const PartitionChange& fabric, const std::set<unsigned>& modules,
+                       const std::function<void()>& activating) {
   const auto partitions = fabric.list();
   const FabricPartition* wanted = findPartition(partitions, modules);
   if (wanted == nullptr) {
@@ -244,6 +245,7 @@ void activatePartition(const PartitionChange& fabric, const std::set<unsigned>& 
                 ExitCode::refused);
   }
   if (!wanted->active) {
+    activating();
     fabric.change("-a", wanted->id, true);
   }
 }
@@ -251,14 +253,16 @@ void activatePartition(const PartitionChange& fabric, const std::set<unsigned>& 
 }  // namespace
 
 void setPartition(const std::string& fmpm, const SetPartition& action,
-                  std::chrono::milliseconds deadline) {
+                  const std::function<void()>& activating, std::chrono::milliseconds deadline) {
   const PartitionChange fabric(fmpm, deadline);
   const std::set<unsigned> modules(action.modules.begin(), action.modules.end());
   if (action.active) {
-    return activatePartition(fabric, modules);
+    return activatePartition(fabric, modules, activating);
   }
-  for (const FabricPartition& partition : activeWithin(fabric.list(), modules)) {
-    fabric.change("-d", partition.id, false);
+  const auto partitions = fabric.list();
+  const FabricPartition* ended = findPartition(partitions, modules);
+  if (ended != nullptr && ended->active) {
+    fabric.change("-d", ended->id, false);
   }
 }
 

@@ -12,6 +12,7 @@ namespace {
 
 constexpr unsigned ofTrain0 = 2;
 constexpr unsigned ofTrain1 = 3;
+constexpr unsigned ofFirstGpu = 4;  // of train0's two
 
 // train1 runs with its partition; train0 is attached.
 void setUpBesideRunningVm(Case& test) {
@@ -90,16 +91,48 @@ void diedWithPartition(Case& test) {
   test.expectConsistent();
 }
 
-// Somebody has activated the whole board by hand: it is not vfpass's, and nothing is changed.
+// Somebody has activated the whole board by hand, or a part of the VM's GPUs: it is not vfpass's,
+// and nothing is changed.
 void partitionInTheWay(Case& test) {
   setUpBoard(test.world);
   test.expectSuccess(test.run({"attach", "train0"}));
-  test.world.fabric.partitions.at(0).active = true;
-  test.expectRefusal(test.start("train0"), "fmpm -d 1");
-  test.expectSuccess(test.run({"recover"}));
-  test.expect(test.world.fabric.active() == std::vector<unsigned>{1}, "it is active as before");
-  test.world.fabric.partitions.at(0).active = false;
+  for (FabricPartition& other : test.world.fabric.partitions) {
+    if (other.id != 1 && other.id != ofFirstGpu) {
+      continue;
+    }
+    other.active = true;
+    test.expectRefusal(test.start("train0"), "fmpm -d " + std::to_string(other.id));
+    test.expectSuccess(test.run({"recover"}));
+    test.expect(test.world.fabric.active() == std::vector<unsigned>{other.id},
+                "partition " + std::to_string(other.id) + " is active as before");
+    other.active = false;
+  }
   test.expectSuccess(test.start("train0"));
+  test.expectConsistent();
+}
+
+// Somebody has activated the VM's own partition by hand: a killed start and a stop leave it active,
+// until a start has activated it.
+void partitionByHand(Case& test) {
+  setUpBesideRunningVm(test);
+  FabricPartition& own = test.world.fabric.partitions.at(ofTrain0 - 1);
+  own.active = true;
+  test.expectSuccess(test.start("train0"));
+  test.expectSuccess(test.stop("train0"));
+  test.expect(isActive(test.world, ofTrain0), "the stop leaves it active");
+  for (Fault fault{FaultMode::kill, std::nullopt, 0, 0, 1};; ++fault.at) {
+    World copy = test.copy();
+    if (!copy.start("train0", fault).fired) {
+      break;
+    }
+    test.expect(copy.vfpass({"recover"}).code == 0 && isActive(copy, ofTrain0),
+                "killed before " + std::to_string(fault.at) + ": it is active as before");
+  }
+  own.active = false;
+  test.expectSuccess(test.start("train0"));
+  test.expectSuccess(test.stop("train0"));
+  test.expect(!isActive(test.world, ofTrain0),
+              "what the start has activated, the stop deactivates");
   test.expectConsistent();
 }
 
@@ -127,6 +160,7 @@ std::vector<NamedCase> partitionCases() {
           {"killed-partition-stop", killedPartitionStop},
           {"died-with-partition", diedWithPartition},
           {"partition-in-the-way", partitionInTheWay},
+          {"partition-by-hand", partitionByHand},
           {"stuck-partition", stuckPartition}};
 }
 

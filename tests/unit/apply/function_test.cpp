@@ -161,6 +161,31 @@ TEST(Function, PartitionOfAnotherGuestIsLeftAsItIs) {
   EXPECT_TRUE(host.isIdle());
 }
 
+// By hand: neither a stop nor the rollback of a start ends what no start has begun.
+TEST(Function, PartitionThatWasActiveBeforeTheStartStaysActive) {
+  PartitionHost host;
+  host.kernel.partitions.at(1).active = true;
+  host.execute(host.preparePlan());
+  EXPECT_THAT(host.leases(), testing::Each(testing::Field(&Lease::activatedPartition, false)));
+  host.execute(host.releasePlan());
+  EXPECT_TRUE(host.isActive());
+}
+
+TEST(Function, LeaseKnowsThatItsRunHasActivatedThePartition) {
+  PartitionHost host;
+  const auto known = [&] {
+    return std::ranges::count_if(host.leases(), &Lease::activatedPartition);
+  };
+  EXPECT_EQ(known(), 0);
+  host.execute(host.preparePlan());
+  EXPECT_EQ(known(), 1) << "the GPU's, not the VF's";
+  host.execute(host.preparePlan());
+  EXPECT_EQ(known(), 1) << "its guest died without a stop, and starts again";
+  host.execute(host.releasePlan());
+  EXPECT_EQ(known(), 0);
+  EXPECT_FALSE(host.isActive());
+}
+
 // Killed before or after any change of a start or a stop.
 TEST(Function, RecoveryDeactivatesThePartition) {
   for (const bool stop : {false, true}) {

@@ -17,6 +17,7 @@ TEST(CarriesLeases, IgnoresStateBootIdDomainNameAndOrder) {
   Fixture fixture;
   fixture.leases[0].state = LeaseState::running;
   fixture.leases[0].bootId = "another";
+  fixture.leases[0].activatedPartition = true;
   fixture.leases[0].domainName = "renamed";
   std::swap(fixture.leases[0], fixture.leases[1]);
   EXPECT_TRUE(carriesLeases(fixture.with, fixture.leases, fake::sealKey()));

@@ -179,21 +179,24 @@ class StandInManager {
     std::filesystem::permissions(tree_.path() / "fmpm", std::filesystem::perms::owner_all);
   }
   void set(const std::vector<unsigned>& modules, bool active,
-           std::chrono::milliseconds deadline = 20s) const {
-    setPartition(tree_.path() / "fmpm", {{}, modules, active}, deadline);
+           std::chrono::milliseconds deadline = 20s) {
+    setPartition(
+        tree_.path() / "fmpm", {{}, modules, active}, [this] { ++activations_; }, deadline);
   }
   [[nodiscard]] bool isActive(unsigned id) const {
     return std::filesystem::exists(tree_.path() / ("active-" + std::to_string(id)));
   }
   [[nodiscard]] std::string calls() const { return tree_.content("calls"); }
+  [[nodiscard]] int activations() const { return activations_; }
   void fails(const std::string& fault) const { tree_.file("fault", fault); }
 
  private:
   hosts::SysfsTree tree_;
+  int activations_ = 0;
 };
 
 TEST(FabricManager, PartitionIsActivatedAndDeactivatedOnce) {
-  const StandInManager manager;
+  StandInManager manager;
   manager.set({2, 1}, true);
   manager.set({1, 2}, true);
   EXPECT_TRUE(manager.isActive(0));
@@ -203,19 +206,22 @@ TEST(FabricManager, PartitionIsActivatedAndDeactivatedOnce) {
   manager.set({1, 2}, false);
   EXPECT_FALSE(manager.isActive(0));
   EXPECT_EQ(manager.calls(), "-a 0\n-d 0\n");
+  EXPECT_EQ(manager.activations(), 1) << "the second one found it active";
 }
 
 TEST(FabricManager, NoOtherPartitionIsTouched) {
-  const StandInManager manager;
+  StandInManager manager;
   manager.set({1}, true);
   EXPECT_THROW(manager.set({1, 2}, true), Error);
   EXPECT_THROW(manager.set({2}, true), Error);
+  manager.set({1, 2}, false);
+  manager.set({2}, false);
   EXPECT_EQ(manager.calls(), "-a 7\n");
   EXPECT_TRUE(manager.isActive(7));
 }
 
 TEST(FabricManager, ItsFaultsAreReported) {
-  const StandInManager manager;
+  StandInManager manager;
   manager.fails("refuse");
   try {
     manager.set({1}, true);

@@ -254,13 +254,16 @@ TEST_F(DatabaseTest, LeaseRunningInAnotherBootReadsAsReserved) {
   Lease before = sampleLease(1, "rail0", 1);
   before.state = LeaseState::running;
   before.bootId = "boot-a";
+  before.activatedPartition = true;
   Lease now = sampleLease(1, "rail1", 2);
   now.state = LeaseState::starting;
   now.bootId = "boot-b";
+  now.activatedPartition = true;
   database.recordLease(before);
   database.recordLease(now);
   database.setCurrentBoot("boot-b");
   before.state = LeaseState::reserved;
+  before.activatedPartition = false;
   EXPECT_EQ(database.leases(), (std::vector<Lease>{before, now}));
   EXPECT_EQ(database.leasesOf(before.domain), (std::vector<Lease>{before, now}));
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,7 +31,7 @@ std::vector<FabricPartition> readPartitions(const std::string& fmpm,
 
 /// Runs `fmpm -a` or `fmpm -d` for Kernel::setPartition(), and reads the list before and after it.
 void setPartition(const std::string& fmpm, const SetPartition& action,
-                  std::chrono::milliseconds deadline);
+                  const std::function<void()>& activating, std::chrono::milliseconds deadline);
 
 /// The version in the output of `nv-fabricmanager --version`; empty: it has none.
 std::string fabricManagerVersion(std::string_view output);

@@ -73,7 +73,7 @@ class SystemKernel final : public Kernel {
   std::uint32_t addSoftRoceLink(const std::string& name, const std::string& netdev) override;
   void removeSoftRoceLink(const RdmaLink& link) override;
   std::string bootId() override;
-  void setPartition(const SetPartition& action) override;
+  void setPartition(const SetPartition& action, const std::function<void()>& activating) override;
 
   /// Traffic of VF `index` of this PF; nullopt when the driver does not count it or the reply omits
   /// the VF. Throws Error, TimeoutError.

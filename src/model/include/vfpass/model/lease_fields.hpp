@@ -141,6 +141,7 @@ void fields(Archive& archive, Lease& lease) {
   terms(archive, lease);
   archive("state", lease.state);
   archive("boot-id", lease.bootId);
+  archive.orFalse("activated-partition", lease.activatedPartition);
 }
 
 /// The whole lease, including state and boot, as one line of JSON.

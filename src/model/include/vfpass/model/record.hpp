@@ -115,6 +115,12 @@ class ObjectWriter {
       object_[name] = encode(value);
     }
   }
+  /// Omitted if false.
+  void orFalse(const char* name, bool value) {
+    if (value) {
+      object_[name] = value;
+    }
+  }
   /// The name of a kernel driver, or empty for none. Throws Error for a name that driver() could
   /// not read back.
   void driver(const char* name, const std::string& value);
@@ -155,6 +161,11 @@ class ObjectReader {
   void orEmpty(const char* name, Value& value) {
     const JsonReader member = find(name);
     value = member.isMissing() ? Value() : decode<Value>(member);
+  }
+  /// False if the member is missing: earlier versions did not write it.
+  void orFalse(const char* name, bool& value) {
+    const JsonReader member = find(name);
+    value = !member.isMissing() && decode<bool>(member);
   }
   /// Refuses an invalid driver name: it becomes part of a sysfs path.
   void driver(const char* name, std::string& value);
