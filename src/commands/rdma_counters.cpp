@@ -8,11 +8,11 @@ namespace vfpass::commands {
 namespace {
 
 // Of the probe's figures only: other tools check no bytes. The probe moves more than it checks.
-template <typename IsOwn>
-std::uint64_t claimedIn(const std::vector<Figure>& figures, const IsOwn& isOwn) {
+template <typename IsCounted>
+std::uint64_t claimedIn(const std::vector<Figure>& figures, const IsCounted& isCounted) {
   std::uint64_t claimed = 0;
   for (const Figure& each : figures) {
-    const std::uint64_t bytes = isOwn(each.subject) ? each.checkedBytes : 0;
+    const std::uint64_t bytes = isCounted(each) ? each.checkedBytes : 0;
     claimed = bytes > UINT64_MAX - claimed ? UINT64_MAX : claimed + bytes;
   }
   return claimed;
@@ -32,38 +32,61 @@ std::string representorOf(const Inventory& inventory, const Lease& vf) {
 }  // namespace
 
 RdmaClaim claimInLoopback(const std::string& entry, const std::vector<Figure>& figures) {
-  return {entry, claimedIn(figures, [&](const std::string& each) { return each == entry; })};
+  const std::uint64_t claimed =
+      claimedIn(figures, [&](const Figure& each) { return each.subject == entry; });
+  return {entry, claimed, claimed, true};
 }
 
-// `rail0 - train1:rail1`
+// `rail0 - train1:rail1`. Of messages (`send`), both ends send some.
 RdmaClaim claimOfPairs(const std::string& prefix, const std::string& entry,
                        const std::vector<Figure>& figures) {
-  const auto isOwn = [&](const std::string& subject) {
-    return prefix.empty() ? subject.starts_with(entry + " - ")
-                          : subject.ends_with(" - " + prefix + entry);
+  const bool initiates = prefix.empty();
+  const auto claimed = [&](const std::string& operation) {
+    return claimedIn(figures, [&](const Figure& each) {
+      return each.operation == operation &&
+             (initiates ? each.subject.starts_with(entry + " - ")
+                        : each.subject.ends_with(" - " + prefix + entry));
+    });
   };
-  return {prefix + entry, claimedIn(figures, isOwn), true};
+  const std::uint64_t written = claimed("write");
+  const std::uint64_t read = claimed("read");
+  return {prefix + entry, initiates ? written : read, initiates ? read : written};
 }
+
+namespace {
+
+bool covers(std::uint64_t sent, std::uint64_t received, const RdmaClaim& claim) {
+  return claim.isLoopback ? std::max(sent, received) >= claim.sent
+                          : sent >= claim.sent && received >= claim.received;
+}
+
+std::string bytesText(std::uint64_t sent, std::uint64_t received, const RdmaClaim& claim) {
+  return claim.isLoopback ? std::to_string(std::max(sent, received)) + " bytes"
+                          : std::to_string(sent) + " bytes sent and " + std::to_string(received) +
+                                " bytes received";
+}
+
+}  // namespace
 
 Finding judgeRdmaBytes(const RdmaClaim& claim, const std::optional<VfTraffic>& before,
                        const std::optional<VfTraffic>& after) {
-  Finding finding{"rdma-counters",
-                  claim.subject,
-                  Outcome::waived,
-                  "the VF moves at least " + std::to_string(claim.bytes) + " bytes by RDMA",
-                  "the driver counts RDMA and Ethernet packets of a VF together: `counters` has "
-                  "bytes of any kind",
-                  ""};
+  Finding finding{
+      "rdma-counters",
+      claim.subject,
+      Outcome::waived,
+      "the VF moves at least " + bytesText(claim.sent, claim.received, claim) + " by RDMA",
+      "the driver counts RDMA and Ethernet packets of a VF together: `counters` has "
+      "bytes of any kind",
+      ""};
   if (before && after) {
     const auto received = increase(before->receivedBytes, after->receivedBytes);
     const auto sent = increase(before->sentBytes, after->sentBytes);
-    const auto moved = claim.eitherDirection ? received + sent : std::max(received, sent);
-    finding.outcome = moved >= claim.bytes ? Outcome::passed : Outcome::warning;
-    finding.seen = std::to_string(moved) + " bytes";
-    finding.remedy = moved >= claim.bytes
-                         ? ""
-                         : "unless the guest uses SoftRoCE, which sends Ethernet packets, do not "
-                           "trust its figures: the data did not go by RDMA";
+    const bool enough = covers(sent, received, claim);
+    finding.outcome = enough ? Outcome::passed : Outcome::warning;
+    finding.seen = bytesText(sent, received, claim);
+    finding.remedy = enough ? ""
+                            : "unless the guest uses SoftRoCE, which sends Ethernet packets, do "
+                              "not trust its figures: the data did not go by RDMA";
   }
   return seenByHost(finding);
 }
@@ -113,7 +136,7 @@ void RdmaCounters::judgePairs(const std::string& prefix, VerifyReport& report) c
 }
 
 void RdmaCounters::judgeClaim(const Lease& vf, const RdmaClaim& claim, VerifyReport& report) const {
-  if (claim.bytes != 0) {
+  if (claim.sent != 0 || claim.received != 0) {
     report.findings.push_back(judgeRdmaBytes(claim, before_.at(vf.entry), of(vf)));
   }
 }

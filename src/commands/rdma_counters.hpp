@@ -15,10 +15,11 @@ namespace vfpass::commands {
 
 /// What a VF moved by RDMA according to the figures of a report.
 struct RdmaClaim {
-  std::string subject;      ///< of the finding
-  std::uint64_t bytes = 0;  ///< 0: nothing
-  /// The other VF of a pair receives what this one sends. In loopback, the VF does both.
-  bool eitherDirection = false;
+  std::string subject;  ///< of the finding
+  std::uint64_t sent = 0;
+  std::uint64_t received = 0;
+  /// The VF does both: one of the counters has to show it.
+  bool isLoopback = false;
 };
 
 /// Of a verification within one guest.

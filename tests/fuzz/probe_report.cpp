@@ -34,11 +34,12 @@ std::vector<verify::Transfer> transfers() {
 }
 
 // Counters of the host, which the guest cannot influence, refute a claim.
-void checkTraffic(std::uint64_t claimed) {
+void checkTraffic(const verify::ClaimedBytes& claimed) {
   const VfTraffic before{100, 200, 1, 1};
   const VfTraffic after{300, 200, 2, 1};
   const auto finding = verify::judgeTraffic("rail0", claimed, before, after);
-  require((finding.outcome == Outcome::passed) == (claimed <= 200),
+  require((finding.outcome == Outcome::passed) ==
+              (claimed.least.sent == 0 && claimed.least.received <= 200),
           "a guest cannot claim more than the host has counted");
   require(verify::judgeTraffic("rail0", claimed, before, {}).outcome == Outcome::notObservable,
           "without counters, no claim is confirmed");
@@ -60,7 +61,7 @@ void checkNccl(const nlohmann::json& document) {
   verify::NcclOutcome outcome{{}, {65536}};
   for (unsigned rank = 0; rank < 2; ++rank) {
     verify::NcclMember member{"train" + std::to_string(rank), "", rank, {"gpu0"}, {""}};
-    member.nics = {{"rail0", "", {}, "mlx5_0", std::nullopt, 1}};
+    member.nics = {{"rail0", "", {}, "mlx5_0", std::nullopt, verify::MovedBytes{1, 1}}};
     member.connected = true;
     member.report = verify::readNcclReport(document);
     outcome.members.push_back(member);
@@ -71,9 +72,10 @@ void checkNccl(const nlohmann::json& document) {
   require(right || figures.empty(), "only right data has figures");
   verify::judgeNcclTransport(outcome, outcome.members[0]);
   const auto traffic = verify::judgeNcclTraffic(outcome, outcome.members[0]);
-  const std::uint64_t least = verify::leastTraffic(verify::requestedRuns(outcome), 1, 2);
-  require(!traffic || traffic->outcome != Outcome::passed || least <= 1,
-          "a guest cannot claim more than the host has counted");
+  const auto least = verify::leastTraffic(verify::requestedRuns(outcome), 1, 2).least;
+  require(
+      !traffic || traffic->outcome != Outcome::passed || std::max(least.sent, least.received) <= 1,
+      "a guest cannot claim more than the host has counted");
   verify::judgeNcclBandwidth(outcome, 0.5, {}, figures);
   checkFigures(figures);
 }
@@ -95,9 +97,12 @@ void runTarget(std::string_view input) {
     const auto finding = verify::judgeTransfer(transfer, *report, figures);
     require(finding.outcome != Outcome::passed || figures.size() == 1,
             "a transfer that passed has a figure");
-    const std::uint64_t claimed = verify::claimedBytes(transfer, *report, false);
-    require(claimed >= transfer.bytes(), "a guest cannot claim less than the transfer");
-    require(verify::claimedBytes(transfer, *report, true) >= claimed,
+    const auto claimed = verify::claimedBytes(transfer, *report, false);
+    require((transfer.operation == "read" ? claimed.least.received : claimed.least.sent) >=
+                transfer.bytes(),
+            "a guest cannot claim less than the transfer");
+    const auto looped = verify::claimedBytes(transfer, *report, true).least;
+    require(looped.sent >= claimed.least.sent && looped.received >= claimed.least.received,
             "a loopback has both directions");
     checkTraffic(claimed);
     verify::judgeLatency(transfer, *report, figures);

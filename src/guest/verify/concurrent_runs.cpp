@@ -198,8 +198,8 @@ TogetherVerdict judgeTogether(const Transfer& transfer, std::future<PairReports>
       verdict.finding.remedy = otherBuilds;
       return verdict;
     }
-    verdict.claimedBytes =
-        claimedBytes(transfer, both.initiator, false) + sustainedBytes(transfer, both.initiator);
+    verdict.claimed = claimedBytes(transfer, both.initiator, false);
+    verdict.claimed.least.sent += sustainedBytes(transfer, both.initiator);
     verdict.finding.seen = withTenth(verdict.run->gigabitsPerSecond) + " Gb/s for " +
                            withTenth(verdict.run->end - verdict.run->begin) + " s";
   } catch (const Error& error) {
@@ -293,7 +293,7 @@ void moveTogether(const std::vector<WorkingPair>& pairs, const std::string& memo
     if (!verdict.run) {  // judgeOverlap counts the runs
       continue;
     }
-    judgeCounters(std::move(before[i]), "all at once", verdict.claimedBytes, report.findings);
+    judgeCounters(std::move(before[i]), "all at once", verdict.claimed, report.findings);
     sustained.push_back(*verdict.run);
     together.pairs.push_back({transfers[i].subject, aloneRate(report.figures, transfers[i]),
                               verdict.run->gigabitsPerSecond});

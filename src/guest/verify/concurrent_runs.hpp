@@ -50,7 +50,7 @@ struct SustainedRun {
 struct TogetherVerdict {
   Finding finding;
   std::optional<SustainedRun> run;  ///< only if the finding has passed
-  std::uint64_t claimedBytes = 0;
+  ClaimedBytes claimed = {};        ///< by the initiator; all transfers are writes
 };
 
 /// Judges the reports of one pair among several that moved data at the same time: all checked bytes

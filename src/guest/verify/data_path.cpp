@@ -62,10 +62,12 @@ std::vector<Counted> countedAt(const PathEnd& initiator, const PathEnd& target) 
 }
 
 void judgeCounters(std::vector<Counted> before, const std::string& label,
-                   std::uint64_t claimedBytes, std::vector<Finding>& findings) {
+                   const ClaimedBytes& ofInitiator, std::vector<Finding>& findings) {
   for (Counted& each : before) {
     const PathEnd& end = *each.end;
-    Finding own = settledTraffic(end.lease, claimedBytes, each.own, end.traffic);
+    const bool initiates = &each == &before.front();
+    const ClaimedBytes claimed = initiates ? ofInitiator : atOtherEnd(ofInitiator);
+    Finding own = settledTraffic(end.lease, claimed, each.own, end.traffic);
     own.subject = end.subject;
     own.seen = label + ": " + own.seen;
     findings.push_back(own);
@@ -75,7 +77,7 @@ void judgeCounters(std::vector<Counted> before, const std::string& label,
     for (OtherVf& other : each.others) {
       other.after = end.traffic(*std::ranges::find(end.idle, other.name, &Lease::entry));
     }
-    findings.push_back(judgeOthers(end.subject, claimedBytes, each.others));
+    findings.push_back(judgeOthers(end.subject, claimed, each.others));
   }
 }
 
@@ -204,7 +206,7 @@ bool DataPath::concludeWithCounters(const std::string& name,
                                     const std::vector<std::string>& options,
                                     const Transfer& transfer, JudgeTransfer* judge) {
   auto before = countedAt(initiator_, target_);
-  std::uint64_t claimed = 0;
+  ClaimedBytes claimed;
   const bool passed = conclude(name, options, [&](const PairReports& reports) {
     claimed = claimedBytes(transfer, reports.initiator, isLoopback());
     return judge(transfer, reports, report_.figures);

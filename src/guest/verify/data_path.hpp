@@ -50,13 +50,14 @@ struct Counted {
   std::vector<OtherVf> others;  ///< the guest's idle VFs
 };
 
-/// Of both ends; of a loopback, which has the same end twice, once.
+/// Of both ends, first the initiator; of a loopback, which has the same end twice, once.
 std::vector<Counted> countedAt(const PathEnd& initiator, const PathEnd& target);
 
 /// Compares the counters of each end's VF with the bytes that its guest claims to have moved since
-/// `before`. If they have moved enough, also checks that no idle VF has moved as much.
+/// `before`. If they have moved enough, also checks that no idle VF has moved as much. `before`: as
+/// countedAt() has returned it.
 void judgeCounters(std::vector<Counted> before, const std::string& label,
-                   std::uint64_t claimedBytes, std::vector<Finding>& findings);
+                   const ClaimedBytes& ofInitiator, std::vector<Finding>& findings);
 
 /// Moves data from one VF to another: writes and reads with and without relaxed ordering, latency,
 /// sizes. A loopback has the same end twice, and one probe for both. Compares the counters of the

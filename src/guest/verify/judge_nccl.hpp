@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "judge_transfer.hpp"
 #include "limits.hpp"
 #include "vfpass/finding.hpp"
 #include "vfpass/pci_address.hpp"
@@ -78,9 +79,8 @@ struct NcclNic {
   PciAddress pf;
   std::string device;          ///< its RDMA device in the guest
   std::optional<Limit> limit;  ///< of transfers of GPU memory; nullopt: not observable
-  std::optional<std::uint64_t> movedBytes =
-      {};                                       ///< on the PF, during the run; nullopt: no counters
-  std::optional<std::uint64_t> rdmaBytes = {};  ///< of these by RDMA; nullopt: the host cannot tell
+  std::optional<MovedBytes> movedBytes = {};  ///< on the PF, during the run; nullopt: no counters
+  std::optional<MovedBytes> rdmaBytes = {};   ///< of these by RDMA; nullopt: the host cannot tell
 };
 
 /// One guest's part in the communicator.
@@ -140,10 +140,10 @@ std::optional<Finding> judgeNcclTraffic(const NcclOutcome& outcome, const NcclMe
 /// any member reports: one guest cannot make its part look smaller.
 std::vector<NcclRun> requestedRuns(const NcclOutcome& outcome);
 
-/// The least that a guest with `local` of `ranks` ranks sends or receives, in either direction, in
-/// these runs: of all-reduce the whole result, of all-gather what the others contribute or what it
-/// contributes itself.
-std::uint64_t leastTraffic(const std::vector<NcclRun>& runs, std::size_t local, std::size_t ranks);
+/// The least that a guest with `local` of `ranks` ranks sends and receives in these runs, with any
+/// algorithm: of all-reduce, for each value its contribution or the result, in both directions; of
+/// all-gather, it sends what it contributes and receives what the others do.
+ClaimedBytes leastTraffic(const std::vector<NcclRun>& runs, std::size_t local, std::size_t ranks);
 
 /// The bus bandwidth of each operation beside what limits it, the published figure and the last
 /// run. Only all-gather's is compared with a share of the limit.

@@ -9,18 +9,18 @@
 namespace vfpass::verify {
 namespace {
 
-using MovedBytes = std::optional<std::uint64_t> NcclNic::*;
-
 /// Of several VFs together.
 struct NicBytes {
-  std::uint64_t moved = 0;
+  MovedBytes moved;
   bool allKnown = true;
 };
 
-NicBytes sumOf(const std::vector<NcclNic>& nics, MovedBytes kind) {
+NicBytes sumOf(const std::vector<NcclNic>& nics, std::optional<MovedBytes> NcclNic::*kind) {
   NicBytes sum;
   for (const NcclNic& nic : nics) {
-    sum.moved += (nic.*kind).value_or(0);
+    const MovedBytes moved = (nic.*kind).value_or(MovedBytes());
+    sum.moved.sent += moved.sent;
+    sum.moved.received += moved.received;
     sum.allKnown = sum.allKnown && (nic.*kind).has_value();
   }
   return sum;
@@ -49,17 +49,19 @@ std::string entriesOf(const std::vector<NcclNic>& nics) {
 
 }  // namespace
 
-std::uint64_t leastTraffic(const std::vector<NcclRun>& runs, std::size_t local, std::size_t ranks) {
-  double least = 0;
+ClaimedBytes leastTraffic(const std::vector<NcclRun>& runs, std::size_t local, std::size_t ranks) {
+  double sent = 0;
+  double received = 0;
   for (const NcclRun& run : runs) {
-    const double share =
-        run.operation == "all-reduce"
-            ? 1
-            : static_cast<double>(std::max(local, ranks - local)) / static_cast<double>(ranks);
-    least += static_cast<double>(run.bytes) * static_cast<double>(run.iterations) * share;
+    const double bytes = static_cast<double>(run.bytes) * static_cast<double>(run.iterations);
+    const double own = static_cast<double>(local) / static_cast<double>(ranks);
+    const bool reduces = run.operation == "all-reduce";
+    sent += bytes * (reduces ? 1 : own);
+    received += bytes * (reduces ? 1 : 1 - own);
   }
   constexpr double most = 9e18;  // a guest may report any number
-  return static_cast<std::uint64_t>(std::min(least, most));
+  return {{static_cast<std::uint64_t>(std::min(sent, most)),
+           static_cast<std::uint64_t>(std::min(received, most))}};
 }
 
 std::optional<Finding> judgeNcclTraffic(const NcclOutcome& outcome, const NcclMember& member) {
@@ -67,7 +69,7 @@ std::optional<Finding> judgeNcclTraffic(const NcclOutcome& outcome, const NcclMe
   if (outcome.members.size() == 1 || (found.used.empty() && found.withoutGpu.empty())) {
     return std::nullopt;
   }
-  const std::uint64_t least =
+  const ClaimedBytes least =
       leastTraffic(requestedRuns(outcome), member.gpus.size(), outcome.ranks());
   const auto nics = claimedNics(member, found);
   const NicBytes rdma = sumOf(nics, &NcclNic::rdmaBytes);
@@ -76,16 +78,16 @@ std::optional<Finding> judgeNcclTraffic(const NcclOutcome& outcome, const NcclMe
   Finding finding{"nccl-traffic",
                   member.prefix,
                   Outcome::passed,
-                  "the VFs that NCCL's log names move at least " + std::to_string(least) +
-                      (rdma.allKnown ? " bytes by RDMA" : " bytes, of any kind"),
-                  std::to_string(seen.moved) + " bytes over " + entriesOf(nics),
+                  "the VFs that NCCL's log names move at least " + bytesText(least.least, least) +
+                      (rdma.allKnown ? ", by RDMA" : ", of any kind"),
+                  bytesText(seen.moved, least) + " over " + entriesOf(nics),
                   ""};
-  if (seen.moved < least) {
+  if (!covers(seen.moved, least)) {
     finding.outcome = seen.allKnown ? Outcome::failed : Outcome::notObservable;
     finding.seen += seen.allKnown ? "" : "; not all VFs have counters";
     finding.remedy = !seen.allKnown
                          ? "check the counters with ip -s link show dev PF; try a newer driver"
-                     : any.moved >= least
+                     : covers(any.moved, least)
                          ? "do not trust the guest's result: other packets moved, but no RDMA"
                          : "do not trust the guest's result: the data did not go through these VFs";
   }

@@ -147,18 +147,48 @@ std::string Transfer::path() const {
                              : memory + "-to-" + memoryOfTarget();
 }
 
-std::uint64_t claimedBytes(const Transfer& transfer, const Json& report, bool isLoopback) {
-  std::map<std::string, std::uint64_t> claimed;  // in each direction
+ClaimedBytes claimedBytes(const Transfer& transfer, const Json& report, bool isLoopback) {
+  const auto add = [](std::uint64_t bytes, std::uint64_t& sum) {
+    sum = bytes > UINT64_MAX - sum ? UINT64_MAX : sum + bytes;
+  };
+  MovedBytes checked;
   for (const JsonReader& run : JsonReader(report)["runs"].listOrEmpty()) {
-    const std::uint64_t checked = checkedBytes(run);
-    std::uint64_t& sum = claimed[isLoopback ? "" : run["settings"]["operation"].textOr("")];
-    sum = checked > UINT64_MAX - sum ? UINT64_MAX : sum + checked;
+    const bool isRead = run["settings"]["operation"].textOr(transfer.operation) == "read";
+    add(checkedBytes(run), isRead ? checked.received : checked.sent);
   }
-  std::uint64_t most = transfer.bytes() * (transfer.besideHost ? 2 : 1);
-  for (const auto& [operation, bytes] : claimed) {
-    most = std::max(most, bytes);
+  if (isLoopback) {
+    add(checked.received, checked.sent);
+    checked.received = checked.sent;
   }
-  return most;
+  const std::uint64_t requested = transfer.bytes() * (transfer.besideHost ? 2 : 1);
+  const bool isRead = transfer.operation == "read";
+  checked.sent = std::max(checked.sent, isLoopback || !isRead ? requested : 0);
+  checked.received = std::max(checked.received, isLoopback || isRead ? requested : 0);
+  return {checked, isLoopback};
+}
+
+ClaimedBytes atOtherEnd(const ClaimedBytes& claimed) {
+  return {{claimed.least.received, claimed.least.sent}, claimed.isLoopback};
+}
+
+bool covers(const MovedBytes& moved, const ClaimedBytes& claimed) {
+  const bool sent = moved.sent >= claimed.least.sent;
+  const bool received = moved.received >= claimed.least.received;
+  return claimed.isLoopback ? sent || received : sent && received;
+}
+
+std::string bytesText(const MovedBytes& moved, const ClaimedBytes& claimed) {
+  if (claimed.isLoopback) {
+    return std::to_string(std::max(moved.sent, moved.received)) + " bytes";
+  }
+  std::vector<std::string> parts;
+  if (claimed.least.sent != 0 || claimed.least.received == 0) {
+    parts.push_back(std::to_string(moved.sent) + " bytes sent");
+  }
+  if (claimed.least.received != 0) {
+    parts.push_back(std::to_string(moved.received) + " bytes received");
+  }
+  return join(parts, " and ");
 }
 
 Finding judgeTransfer(const Transfer& transfer, const Json& report, std::vector<Figure>& figures) {
@@ -283,8 +313,8 @@ Finding judgeSizes(const Transfer& transfer, const Json& report, std::vector<Fig
                std::to_string(measured.size()) + " runs, up to " + rounded(best) + " Gb/s", "");
 }
 
-std::optional<std::uint64_t> movedBytes(const std::optional<VfTraffic>& before,
-                                        const std::optional<VfTraffic>& after) {
+std::optional<MovedBytes> movedBytes(const std::optional<VfTraffic>& before,
+                                     const std::optional<VfTraffic>& after) {
   if (!before || !after) {
     return std::nullopt;
   }
@@ -292,41 +322,51 @@ std::optional<std::uint64_t> movedBytes(const std::optional<VfTraffic>& before,
   const auto moved = [](std::uint64_t first, std::uint64_t last) {
     return last > first ? last - first : 0;
   };
-  return std::max(moved(before->sentBytes, after->sentBytes),
-                  moved(before->receivedBytes, after->receivedBytes));
+  return MovedBytes{moved(before->sentBytes, after->sentBytes),
+                    moved(before->receivedBytes, after->receivedBytes)};
 }
 
-Finding judgeTraffic(const std::string& subject, std::uint64_t claimedBytes,
+Finding judgeTraffic(const std::string& subject, const ClaimedBytes& claimed,
                      const std::optional<VfTraffic>& before,
                      const std::optional<VfTraffic>& after) {
   const std::string expected =
-      "the VF's counters on the PF increase by at least " + std::to_string(claimedBytes) + " bytes";
+      "the VF's counters on the PF increase by at least " + bytesText(claimed.least, claimed);
   const auto seen = movedBytes(before, after);
   if (!seen) {
     return seenByHost({"counters", subject, Outcome::notObservable, expected,
                        "the PF's driver has no counters for VFs",
                        "check the counters with ip -s link show dev PF; try a newer driver"});
   }
-  const bool enough = *seen >= claimedBytes;
+  const bool enough = covers(*seen, claimed);
   return seenByHost(
       {"counters", subject, enough ? Outcome::passed : Outcome::failed, expected,
-       std::to_string(*seen) + " bytes",
+       bytesText(*seen, claimed),
        enough ? "" : "do not trust the guest's result: the data did not go through this VF"});
 }
 
-Finding judgeOthers(const std::string& subject, std::uint64_t claimedBytes,
+namespace {
+
+// Whether a VF that moved this can have carried the data of one direction.
+bool mayCarry(const MovedBytes& moved, const ClaimedBytes& claimed) {
+  const bool sent = moved.sent >= claimed.least.sent;
+  const bool received = moved.received >= claimed.least.received;
+  return (sent && claimed.least.sent != 0) || (received && claimed.least.received != 0);
+}
+
+}  // namespace
+
+Finding judgeOthers(const std::string& subject, const ClaimedBytes& claimed,
                     const std::vector<OtherVf>& others) {
   std::vector<std::string> idle;
   std::vector<std::string> busy;
   for (const auto& other : others) {
     const auto moved = movedBytes(other.before, other.after);
-    const bool isIdle = moved && *moved < claimedBytes;
+    const bool isIdle = moved && !mayCarry(*moved, claimed);
     (isIdle ? idle : busy)
-        .push_back(other.name +
-                   (moved ? " " + std::to_string(*moved) + " bytes" : " has no counters"));
+        .push_back(other.name + (moved ? " " + bytesText(*moved, claimed) : " has no counters"));
   }
-  const std::string expected = "no other VF of the domain moves " + std::to_string(claimedBytes) +
-                               " bytes during the transfer";
+  const std::string expected = "no other VF of the domain moves " +
+                               bytesText(claimed.least, claimed) + " during the transfer";
   if (busy.empty()) {
     return seenByHost({"other-vfs", subject, Outcome::passed, expected, join(idle, ", "), ""});
   }
@@ -335,13 +375,13 @@ Finding judgeOthers(const std::string& subject, std::uint64_t claimedBytes,
                      "stop other traffic of this VM, then run vfpass verify again"});
 }
 
-Finding settledTraffic(const Lease& lease, std::uint64_t claimedBytes,
+Finding settledTraffic(const Lease& lease, const ClaimedBytes& claimed,
                        const std::optional<VfTraffic>& before, const ReadTraffic& read) {
   const auto end = std::chrono::steady_clock::now() + deadlines::countersSettle;
-  Finding found = judgeTraffic(lease.entry, claimedBytes, before, read(lease));
+  Finding found = judgeTraffic(lease.entry, claimed, before, read(lease));
   while (found.outcome == Outcome::failed && std::chrono::steady_clock::now() < end) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    found = judgeTraffic(lease.entry, claimedBytes, before, read(lease));
+    found = judgeTraffic(lease.entry, claimed, before, read(lease));
   }
   return found;
 }

@@ -46,11 +46,38 @@ struct Transfer {
   [[nodiscard]] std::string path() const;
 };
 
-/// Bytes that the guest claims to have moved in one direction (movedBytes()): those that it checked
-/// in all runs of the report, at least those requested. The VF of a loopback sends and receives
-/// all; those of a pair send the writes and receive the reads, or the other way round, so of them
-/// the operation with the most bytes counts.
-std::uint64_t claimedBytes(const Transfer& transfer, const nlohmann::json& report, bool isLoopback);
+/// Bytes that have passed a VF, by its counters on the PF.
+struct MovedBytes {
+  std::uint64_t sent = 0;
+  std::uint64_t received = 0;
+
+  auto operator<=>(const MovedBytes&) const = default;
+};
+
+/// Bytes that a guest claims to have moved through a VF. Headers, acknowledgements and packets that
+/// were sent again only add to its counters.
+struct ClaimedBytes {
+  MovedBytes least;
+  /// The VF of a loopback sends and receives all of it: one of the counters has to show it, because
+  /// not every device counts both.
+  bool isLoopback = false;
+
+  auto operator<=>(const ClaimedBytes&) const = default;
+};
+
+/// What the guest of the initiator claims by its report: the bytes that it checked in all runs, at
+/// least those requested. It sends the writes and receives the reads.
+ClaimedBytes claimedBytes(const Transfer& transfer, const nlohmann::json& report, bool isLoopback);
+
+/// The same of the other end, which receives what this one sends.
+ClaimedBytes atOtherEnd(const ClaimedBytes& claimed);
+
+/// Each direction by its own counter.
+bool covers(const MovedBytes& moved, const ClaimedBytes& claimed);
+
+/// `9000 bytes sent and 64 bytes received`, of the directions in which `claimed` has any; of a
+/// loopback `9000 bytes`.
+std::string bytesText(const MovedBytes& moved, const ClaimedBytes& claimed);
 
 /// Judges the probe's report on a transfer: whether it checked all requested bytes and found them
 /// correct. Adds the figure, if any.
@@ -68,14 +95,14 @@ Finding judgeSizes(const Transfer& transfer, const nlohmann::json& report,
 Finding judgeLatency(const Transfer& transfer, const nlohmann::json& report,
                      std::vector<Figure>& figures);
 
-/// Compares the VF's counters on the PF with the bytes that the guest claims to have sent. nullopt
+/// Compares the VF's counters on the PF with the bytes that the guest claims to have moved. nullopt
 /// stands for counters that the driver does not have.
-Finding judgeTraffic(const std::string& subject, std::uint64_t claimedBytes,
+Finding judgeTraffic(const std::string& subject, const ClaimedBytes& claimed,
                      const std::optional<VfTraffic>& before, const std::optional<VfTraffic>& after);
 
-/// Increase of the sent or received bytes, whichever is larger; nullopt without counters.
-std::optional<std::uint64_t> movedBytes(const std::optional<VfTraffic>& before,
-                                        const std::optional<VfTraffic>& after);
+/// Increase of the counters; nullopt without counters.
+std::optional<MovedBytes> movedBytes(const std::optional<VfTraffic>& before,
+                                     const std::optional<VfTraffic>& after);
 
 /// Another VF of the same domain, with its traffic before and after the probe moved data.
 struct OtherVf {
@@ -85,13 +112,13 @@ struct OtherVf {
 };
 
 /// Whether the data may have gone through another VF of the domain, which the guest passes off as
-/// the leased one. Counters that moved less than that rule it out. Pure.
-Finding judgeOthers(const std::string& subject, std::uint64_t claimedBytes,
+/// the leased one. Counters that moved less than that in each direction rule it out. Pure.
+Finding judgeOthers(const std::string& subject, const ClaimedBytes& claimed,
                     const std::vector<OtherVf>& others);
 
 /// judgeTraffic() for the lease's VF since `before`. Firmware updates counters with a delay, so
 /// counters that have not increased enough are read again for up to three seconds.
-Finding settledTraffic(const Lease& lease, std::uint64_t claimedBytes,
+Finding settledTraffic(const Lease& lease, const ClaimedBytes& claimed,
                        const std::optional<VfTraffic>& before, const ReadTraffic& read);
 
 }  // namespace vfpass::verify

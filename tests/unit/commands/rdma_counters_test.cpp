@@ -8,8 +8,10 @@ namespace {
 
 using testing::HasSubstr;
 
-Figure checked(std::uint64_t bytes, const std::string& subject = "rail0") {
+Figure checked(std::uint64_t bytes, const std::string& subject = "rail0",
+               const std::string& operation = "write") {
   Figure figure;
+  figure.operation = operation;
   figure.subject = subject;
   figure.checkedBytes = bytes;
   return figure;
@@ -30,17 +32,22 @@ TEST(JudgeRdmaBytesTest, ComparesWithAllCheckedBytes) {
 }
 
 TEST(JudgeRdmaBytesTest, VfOfPairMovesWritesAndReadsInDifferentDirections) {
-  const std::vector<Figure> figures{checked(600, "rail0 - train1:rail1"),
-                                    checked(400, "rail0 - train1:rail1"),
+  const std::string pair = "rail0 - train1:rail1";
+  const std::vector<Figure> figures{checked(600, pair), checked(400, pair, "read"),
+                                    checked(80, pair, "send"),
                                     checked(9000, "rail1 - train1:rail0"), checked(9000, "")};
-  for (const RdmaClaim& claim :
-       {claimOfPairs("", "rail0", figures), claimOfPairs("train1:", "rail1", figures)}) {
-    EXPECT_EQ(claim.bytes, 1000U) << claim.subject;
-    EXPECT_EQ(judged(claim, 400, 600), Outcome::passed) << claim.subject;
-    EXPECT_EQ(judged(claim, 399, 600), Outcome::warning) << claim.subject;
-  }
-  EXPECT_EQ(claimOfPairs("train1:", "rail1", figures).subject, "train1:rail1");
-  EXPECT_EQ(claimOfPairs("", "rail", figures).bytes, 0U) << "another entry";
+  const RdmaClaim near = claimOfPairs("", "rail0", figures);
+  EXPECT_EQ(judged(near, 400, 600), Outcome::passed);
+  EXPECT_EQ(judged(near, 399, 6000), Outcome::warning) << "it has invented the reads";
+  EXPECT_EQ(judged(near, 4000, 599), Outcome::warning) << "it has invented the writes";
+  const RdmaClaim far = claimOfPairs("train1:", "rail1", figures);
+  EXPECT_EQ(far.subject, "train1:rail1");
+  EXPECT_EQ(judged(far, 600, 400), Outcome::passed);
+  EXPECT_EQ(judged(far, 6000, 399), Outcome::warning);
+  EXPECT_EQ(judgeRdmaBytes(far, VfTraffic{}, VfTraffic{600, 399}).seen,
+            "399 bytes sent and 600 bytes received");
+  const RdmaClaim none = claimOfPairs("", "rail", figures);
+  EXPECT_EQ(none.sent + none.received, 0U) << "another entry";
 }
 
 TEST(JudgeRdmaBytesTest, GuestThatFloodsEthernetPacketsIsNamed) {

@@ -284,7 +284,8 @@ TEST(JudgeTogether, ReadsRateAndTimes) {
   EXPECT_THAT(verdict.finding.seen, HasSubstr("42.2 Gb/s for 10.0 s"));
   ASSERT_TRUE(verdict.run);
   EXPECT_DOUBLE_EQ(verdict.run->begin, 100.5);
-  EXPECT_EQ(verdict.claimedBytes, 1310720U + 1000U * 65536U) << "of checked passes and sustained";
+  EXPECT_EQ(verdict.claimed, (ClaimedBytes{{1310720U + 1000U * 65536U, 0}, false}))
+      << "of checked passes and sustained";
 }
 
 TEST(JudgeTogether, ImpossibleReportFails) {
@@ -301,7 +302,7 @@ TEST(JudgeTogether, ImpossibleReportFails) {
 TEST(JudgeTogether, ImpossibleNumberOfMessagesDoesNotWrapAround) {
   const auto verdict = judge(report(
       R"({"begin_seconds": 5, "end_seconds": 6, "gigabits_per_second": 1, "messages": 18446744073709551615})"));
-  EXPECT_GT(verdict.claimedBytes, std::uint64_t{1} << 60U);
+  EXPECT_GT(verdict.claimed.least.sent, std::uint64_t{1} << 60U);
 }
 
 TEST(JudgeTogether, WrongByteFails) {

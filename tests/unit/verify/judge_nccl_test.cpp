@@ -27,8 +27,12 @@ NcclReport soundReport(std::size_t local, std::size_t ranks) {
 Limit limitOf100Gigabytes() { return {800, 800, 900, "the port after headers"}; }
 
 NcclNic nic() {
-  return {"rail0",       "", *parsePciAddress("0000:01:00.0"), "mlx5_0", limitOf100Gigabytes(),
-          100 * gibibyte};
+  return {"rail0",
+          "",
+          *parsePciAddress("0000:01:00.0"),
+          "mlx5_0",
+          limitOf100Gigabytes(),
+          MovedBytes{100 * gibibyte, 100 * gibibyte}};
 }
 
 /// Two guests with a VF and a GPU each.
@@ -335,7 +339,7 @@ TEST(JudgeNccl, GuestsThatCountDifferentIterationsFail) {
 
 TEST(JudgeNccl, GuestCannotClaimThatItsPartIsSmaller) {
   NcclOutcome outcome = pairOf();
-  outcome.members[0].nics[0].movedBytes = 2 * gibibyte;
+  outcome.members[0].nics[0].movedBytes = MovedBytes{2 * gibibyte, 2 * gibibyte};
   reportOf(outcome, 0).runs[0].iterations = 1;
   reportOf(outcome, 0).runs[1].iterations = 1;
   EXPECT_EQ(judgeNcclTraffic(outcome, outcome.members[0])->outcome, Outcome::failed);
@@ -456,10 +460,10 @@ TEST(JudgeNccl, GpusOfOneGuestNeedNoNetwork) {
 TEST(JudgeNccl, LeastTrafficIsWhatEveryAlgorithmMoves) {
   const std::vector<NcclRun> runs{{"all-reduce", 1000, 20, 0, 0, 0},
                                   {"all-gather", 1000, 10, 0, 0, 0}};
-  EXPECT_EQ(leastTraffic(runs, 1, 2), 20000U + 5000U);
-  EXPECT_EQ(leastTraffic(runs, 1, 4), 20000U + 7500U);
+  EXPECT_EQ(leastTraffic(runs, 1, 2), (ClaimedBytes{{20000 + 5000, 20000 + 5000}}));
+  EXPECT_EQ(leastTraffic(runs, 1, 4), (ClaimedBytes{{20000 + 2500, 20000 + 7500}}));
   EXPECT_EQ(leastTraffic({{"all-reduce", UINT64_MAX, UINT64_MAX, 0, 0, 0}}, 1, 2),
-            9000000000000000000U);
+            (ClaimedBytes{{9000000000000000000U, 9000000000000000000U}}));
 }
 
 TEST(JudgeNccl, HostRefutesRdmaThatMovedNothing) {
@@ -468,9 +472,12 @@ TEST(JudgeNccl, HostRefutesRdmaThatMovedNothing) {
   EXPECT_EQ(judged()->outcome, Outcome::passed);
   EXPECT_EQ(judged()->observer, Observer::host);
 
-  outcome.members[0].nics[0].movedBytes = gibibyte;
+  outcome.members[0].nics[0].movedBytes = MovedBytes{gibibyte, gibibyte};
   EXPECT_EQ(judged()->outcome, Outcome::failed);
   EXPECT_THAT(judged()->remedy, HasSubstr("do not trust"));
+  outcome.members[0].nics[0].movedBytes = MovedBytes{100 * gibibyte, gibibyte};
+  EXPECT_EQ(judged()->outcome, Outcome::failed) << "it received nothing of the others";
+  EXPECT_THAT(judged()->seen, HasSubstr("bytes received over rail0"));
   outcome.members[0].nics[0].movedBytes = std::nullopt;
   EXPECT_EQ(judged()->outcome, Outcome::notObservable);
   reportOf(outcome, 0).connections = {{0, 1, "NET/Socket", 0, false}};
@@ -481,10 +488,10 @@ TEST(JudgeNccl, OtherPacketsThanRdmaDoNotCountWhereTheHostCanTell) {
   NcclOutcome outcome = pairOf();
   NcclNic& counted = outcome.members[0].nics[0];
   const auto judged = [&] { return *judgeNcclTraffic(outcome, outcome.members.front()); };
-  counted.rdmaBytes = 100 * gibibyte;
+  counted.rdmaBytes = MovedBytes{100 * gibibyte, 100 * gibibyte};
   EXPECT_EQ(judged().outcome, Outcome::passed);
   EXPECT_THAT(judged().expected, HasSubstr("by RDMA"));
-  counted.rdmaBytes = 0;
+  counted.rdmaBytes = MovedBytes{};
   EXPECT_EQ(judged().outcome, Outcome::failed) << "a guest that floods its VF";
   EXPECT_THAT(judged().remedy, HasSubstr("but no RDMA"));
   counted.rdmaBytes = std::nullopt;
@@ -497,10 +504,10 @@ TEST(JudgeNccl, VfThatTheLogNamesHasToCarryTheData) {
   member.nics.push_back(nic());
   member.nics[1].entry = "rail1";
   member.nics[1].device = "mlx5_1";
-  member.nics[0].movedBytes = 0;
+  member.nics[0].movedBytes = MovedBytes{};
   const auto judged = [&] { return *judgeNcclTraffic(outcome, member); };
   EXPECT_EQ(judged().outcome, Outcome::failed) << "rail1 moved it, and the log says rail0";
-  EXPECT_THAT(judged().seen, HasSubstr("0 bytes over rail0"));
+  EXPECT_THAT(judged().seen, HasSubstr("0 bytes sent and 0 bytes received over rail0"));
   member.report->devices = {{0, "mlx5_0+mlx5_1"}};
   EXPECT_EQ(judged().outcome, Outcome::passed);
   member.report->devices = {{0, "mlx5_0"}};

@@ -78,7 +78,7 @@ class VerifyNcclTest : public testing::Test {
     agent::Agent far(guests.hypervisor, Uuid{}, "train1", std::chrono::seconds(60));
     const auto traffic = [this](const Lease&) {
       moved += step;
-      return VfTraffic{0, moved, 0, 0};
+      return VfTraffic{moved, moved, 0, 0};
     };
     std::vector<PairGuest> parts{
         {near, "train0", {lease("0000:3b:00.0")}, {}, traffic, {}, {gpu("gpu0", "0000:05:00.0")}}};
@@ -242,7 +242,7 @@ TEST_F(VerifyNcclTest, ReportedRdmaWithoutTrafficFails) {
 TEST_F(VerifyNcclTest, RdmaBytesAreThoseOfTheRun) {
   nearRdma = [this](const Lease&) {
     rdmaBytes += rdmaStep;
-    return VfTraffic{0, rdmaBytes, 0, 0};
+    return VfTraffic{rdmaBytes, rdmaBytes, 0, 0};
   };
   EXPECT_THAT(results(verify()), testing::Contains("nccl-traffic passed"));
   rdmaStep = 0;  // of 1 GiB before, and packets of any kind move

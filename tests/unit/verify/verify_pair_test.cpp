@@ -52,6 +52,7 @@ case $all in
 *' latency '*) cat "$here/latency";;
 *' send '*) cat "$here/reach";;
 *'--initiator-memory gpu'*' sizes '*) cat "$here/sizes-gpu";;
+*' sizes '*) cat "$here/sizes-host";;
 *--beside-host*) cat "$here/transfer-twice";;
 *'--initiator-memory gpu'*) cat "$here/transfer-gpu-host";;
 *'--target-memory gpu'*) cat "$here/transfer-host-gpu";;
@@ -101,6 +102,7 @@ class VerifyPairTest : public testing::Test {
           Json{{"sent", 5}, {"received", 4}, {"median_microseconds", 210.4}, {"passed", true}});
     write("reach", passed(Json::array({latencyRun("send", "host")})));
     write("transfer", passed(Json::array({transferRun("host", 97)})));
+    write("sizes-host", passed(Json::array({transferRun("host", 97)})));  // of no size
     Json sustained = transferRun("host", 97);
     sustained["sustained"] = {
         {"begin_seconds", 5}, {"end_seconds", 15}, {"messages", 20}, {"gigabits_per_second", 60}};
@@ -136,6 +138,13 @@ class VerifyPairTest : public testing::Test {
     return {std::istreambuf_iterator<char>(stream), {}};
   }
 
+  // Whether a probe in this role has been run with that.
+  [[nodiscard]] bool asked(const std::string& role, const std::string& text) const {
+    std::ifstream stream(guests.folder / (role + "-arguments"));
+    const std::string arguments{std::istreambuf_iterator<char>(stream), {}};
+    return arguments.find(text) != std::string::npos;
+  }
+
   static Lease lease() {
     Lease lease;
     lease.entry = "rail0";
@@ -156,9 +165,14 @@ class VerifyPairTest : public testing::Test {
     agent::Agent far(guests.hypervisor, Uuid{}, "train1", std::chrono::seconds(60), runCheckpoint);
     const auto traffic = [this](const Lease&) {
       moved += movedPerRead;
-      return VfTraffic{0, moved, 0, 0};
+      return VfTraffic{moved, moved, 0, 0};
     };
-    PairGuest initiator{near, "train0", {lease()}, {}, traffic, {}, nearGpus};
+    const auto nearTraffic = [this, traffic](const Lease& lease) {
+      VfTraffic counted = traffic(lease);
+      counted.receivedBytes = inventsSizes && asked("connect", " sizes ") ? 0 : moved;
+      return counted;
+    };
+    PairGuest initiator{near, "train0", {lease()}, {}, nearTraffic, {}, nearGpus};
     PairGuest target{far, "train1", {farLease()}, farHost, traffic, {}, {}, farMachine};
     target.placement = farPlacement;
     if (!unobserved.empty()) {
@@ -214,6 +228,7 @@ class VerifyPairTest : public testing::Test {
   PciAddress farPf = *parsePciAddress("0000:3b:00.0");
   std::uint64_t moved = 0;
   std::uint64_t movedPerRead = 20000;
+  bool inventsSizes = false;  ///< the initiator receives nothing from then on
 };
 
 TEST_F(VerifyPairTest, ChecksReachThenDataThenLatency) {
@@ -361,6 +376,29 @@ TEST_F(VerifyPairTest, SizesInGpuMemoryHaveTheLimit) {
   EXPECT_TRUE(figure->limit);
 }
 
+TEST_F(VerifyPairTest, InventedReadsOfSizesFailAtTheCounters) {
+  plan.latency = false;
+  plan.sizes = true;
+  inventsSizes = true;
+  movedPerRead = std::uint64_t{1} << 30U;
+  Json runs = Json::array();
+  for (const char* operation : {"write", "read"}) {
+    for (unsigned power = 1; power <= 24; ++power) {
+      Json run = transferRun("host", 50);
+      run["settings"] = {{"operation", operation}, {"bytes", std::uint64_t{1} << power}};
+      run["owners"]["target"]["bytes_checked"] = std::uint64_t{1} << power;
+      runs.push_back(run);
+    }
+  }
+  write("sizes-host", passed(runs));
+  const auto report = verify();
+  const auto failed = std::ranges::count_if(report.findings, [](const Finding& each) {
+    return each.key == "counters" && each.seen.starts_with("sizes: ") &&
+           each.outcome == Outcome::failed;
+  });
+  EXPECT_EQ(failed, 1) << "of the initiator, which receives no reads";
+}
+
 TEST(ClaimedBytes, WritesAndReadsOfAPairMoveInDifferentDirections) {
   Json report{{"runs", Json::array()}};
   for (const auto& [operation, bytes] : {std::pair{"write", 4096}, {"write", 4096}, {"read", 64}}) {
@@ -369,8 +407,46 @@ TEST(ClaimedBytes, WritesAndReadsOfAPairMoveInDifferentDirections) {
   }
   Transfer transfer;
   transfer.messageBytes = 1;
-  EXPECT_EQ(claimedBytes(transfer, report, false), 8192U);
-  EXPECT_EQ(claimedBytes(transfer, report, true), 8256U);
+  const ClaimedBytes claimed = claimedBytes(transfer, report, false);
+  EXPECT_EQ(claimed, (ClaimedBytes{{8192, 64}, false}));
+  EXPECT_EQ(atOtherEnd(claimed), (ClaimedBytes{{64, 8192}, false}));
+  EXPECT_EQ(claimedBytes(transfer, report, true), (ClaimedBytes{{8256, 8256}, true}));
+  transfer.operation = "read";
+  transfer.messageBytes = 100;
+  transfer.iterations = 1;
+  EXPECT_EQ(claimedBytes(transfer, report, false), (ClaimedBytes{{8192, 100}, false}))
+      << "at least what was requested";
+}
+
+// A guest that invents the reads of `--sizes` has moved the writes all the same.
+TEST(ClaimedBytes, EachDirectionNeedsItsOwnCounter) {
+  const ClaimedBytes claimed{{8192, 4096}, false};
+  const auto outcome = [&](std::uint64_t sent, std::uint64_t received) {
+    return judgeTraffic("rail0", claimed, VfTraffic{7, 7, 0, 0},
+                        VfTraffic{7 + received, 7 + sent, 0, 0});
+  };
+  EXPECT_EQ(outcome(8300, 4200).outcome, Outcome::passed) << "headers and acknowledgements add";
+  EXPECT_EQ(outcome(20000, 4095).outcome, Outcome::failed);
+  EXPECT_EQ(outcome(8191, 20000).outcome, Outcome::failed);
+  EXPECT_EQ(outcome(8191, 64).seen, "8191 bytes sent and 64 bytes received");
+  const ClaimedBytes loopback{{8192, 8192}, true};
+  EXPECT_EQ(judgeTraffic("rail0", loopback, VfTraffic{}, VfTraffic{0, 8192, 0, 0}).outcome,
+            Outcome::passed);
+}
+
+TEST(ClaimedBytes, OtherVfMayHaveCarriedOneDirection) {
+  const ClaimedBytes claimed{{8192, 4096}, false};
+  const auto outcome = [&](std::uint64_t sent, std::uint64_t received) {
+    return judgeOthers("rail0", claimed, {{"rail1", VfTraffic{}, VfTraffic{received, sent, 0, 0}}})
+        .outcome;
+  };
+  EXPECT_EQ(outcome(8191, 4095), Outcome::passed);
+  EXPECT_EQ(outcome(0, 4096), Outcome::notObservable);
+  EXPECT_EQ(outcome(8192, 0), Outcome::notObservable);
+  EXPECT_EQ(
+      judgeOthers("rail0", {{8192, 0}}, {{"rail1", VfTraffic{}, VfTraffic{9000, 0, 0, 0}}}).outcome,
+      Outcome::passed)
+      << "it only received";
 }
 
 TEST_F(VerifyPairTest, SilentIpAddressIsAWarning) {
