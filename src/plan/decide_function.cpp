@@ -67,7 +67,8 @@ void judge(const AttachInput& input, const MappedFunction& entry, const Device& 
   }
   addReported(function.groupPeers, terms);
   const bool adopt = adopts(input, entry.adopt, entry.name, entry.pci);
-  if (keptLease(input, entry) == nullptr) {
+  const Lease* kept = keptLease(input, entry);
+  if (kept == nullptr) {
     append(checkQuarantine("PCI function " + toString(entry.pci), entry.pci,
                            input.inventory.quarantined),
            found);
@@ -75,13 +76,14 @@ void judge(const AttachInput& input, const MappedFunction& entry, const Device& 
                             adopt ? holdersExceptOwnGuest(input) : input.inventory.holders),
            found);
   }
-  if (keptLease(input, entry) == nullptr && !adopt) {
+  if (kept == nullptr && !adopt) {
     objectToPool(input, entry.pci, {}, "remove it from the network, or choose another function",
                  found);
   }
   objectToOwnVfs(input, entry, found);
   objectToLeases(input.leases, lease, "choose another function", found);
-  objectToClaims(input, entry.pci, "function", adopt, found);
+  const bool adopted = kept != nullptr && isAdopted(*kept);
+  objectToClaims(input, entry.pci, "function", adopt || adopted, found);
   append(std::move(found), objections);
 }
 

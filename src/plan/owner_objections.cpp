@@ -91,15 +91,11 @@ void objectToModules(const std::vector<Lease>& leases, const Lease& wanted,
 
 void objectToClaims(const AttachInput& input, const PciAddress& address, const std::string& kind,
                     bool adopt, std::vector<Objection>& objections) {
-  const bool adopted =
-      adopt || std::ranges::any_of(input.leases, [&](const Lease& lease) {
-        return lease.domain == input.domain && lease.device == address && isAdopted(lease);
-      });
   for (const auto& domain : input.domains) {
     const bool own = domain.uuid == input.domain;
     // The persistent and the live XML may both name it.
     const auto claim = std::ranges::find_if(domain.claims, [&](const auto& each) {
-      const bool ours = isOurAlias(each.alias) || (adopted && each.alias != argumentsAlias);
+      const bool ours = isOurAlias(each.alias) || (adopt && each.alias != argumentsAlias);
       return each.device == address && !(own && ours);
     });
     if (claim == domain.claims.end()) {

@@ -338,6 +338,30 @@ TEST_F(AdoptTest, EntryOfAnotherDeviceTakesItsElementOver) {
   EXPECT_EQ(decision.leases.at(0).adoptedElement, other.text);
 }
 
+// Its element stays in the domain: a second one for the same device would be added.
+TEST_F(AdoptTest, AutomaticVfIsNotTheOneThatAnotherEntryTookOverBefore) {
+  input.leases = decide().leases;
+  MappedVf& moved = input.mapping.vfs[0];
+  moved.adopt = false;
+  moved.index = 3;
+  MappedVf added = moved;
+  added.name = "rail1";
+  added.index.reset();
+  input.mapping.vfs.push_back(added);
+  DomainSummary other = domain;
+  other.uuid = *parseUuid("0f5e9a3c-2222-4222-8333-944455566677");
+  other.name = "train1";
+  const auto& vfs = kernel.pfs.at(*parsePciAddress("0000:01:00.0")).vfs;
+  other.claims = {{vfs[0].address, "", {}}};
+  input.domains.push_back(other);
+  input.placements = {{{0, 1, 0, 0}, std::nullopt, {}}, {{0, 2, 0, 0}, std::nullopt, {}}};
+  EXPECT_EQ(vfOf(decide().leases.at(1)).index, 1U);
+  input.domains.back().claims.push_back({vfs[1].address, "", {}});
+  EXPECT_THAT(
+      objection().message,
+      testing::AllOf(HasSubstr("no free VF"), HasSubstr("claimed by a hostdev of this domain")));
+}
+
 // `detach --keep` has renamed the device in the persistent configuration only.
 TEST_F(AdoptTest, DeviceLeftToTheRunningGuestIsTakenOverAgain) {
   input.elements[0].text = "<hostdev><alias name='ua-kept-rail0'/></hostdev>";

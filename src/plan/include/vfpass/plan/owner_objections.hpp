@@ -40,8 +40,9 @@ void objectToModules(const std::vector<Lease>& leases, const Lease& wanted,
                      std::vector<Objection>& objections);
 
 /// Adds an objection for each domain whose XML names the device, the VM's own included if vfpass
-/// did not add that hostdev and neither has nor is about to take it over (`adopt`). `kind` is the
-/// device's, for the remedy: `VF`, `function`.
+/// did not add that hostdev and the entry neither has nor is about to take it over (`adopt`): the
+/// element of an adopted device stays in the XML when its lease ends. `kind` is the device's, for
+/// the remedy: `VF`, `function`.
 void objectToClaims(const AttachInput& input, const PciAddress& address, const std::string& kind,
                     bool adopt, std::vector<Objection>& objections);
 
