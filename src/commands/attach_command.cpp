@@ -60,9 +60,12 @@ void warnOfManagedSave(Session& session, const DomainDescription& domain) {
 
 ExitCode attach(Session& session, const AttachOptions& options) {
   // The domain, under its lock and without interrupted work of an earlier command.
-  session.requireDomainChangesPossible("attach");
+  // The faults of the user's files first: they are known without libvirt.
   const auto saved = commands::readSavedPlan(options.plan, "attach");
+  session.requireChangesPossible("attach");
   session.operations().begin(events::Operation::attach, options.vm);
+  requireSoundMapping(session, options.vm);
+  session.requireDomainChangesPossible("attach");
   const commands::Subject first = findSubject(session, options.vm);
   session.operations().setDomain(first.domain.uuid, first.domain.name);
   const auto domainLock = lockDomain(session, first.domain.uuid, first.domain.name);
@@ -133,10 +136,11 @@ ExitCode attachOrShow(Session& session, const AttachOptions& options) {
 ExitCode attachAll(Session& session, const AttachOptions& options) {
   commands::AllRun run{"attach", options.all.stopOnFailure, options.dryRun, {}, {}};
   run.list = [&](Session& part) {
+    commands::VmList list = commands::mappedVms(part);
     if (!options.dryRun) {
       part.requireDomainChangesPossible("attach");
     }
-    return commands::mappedVms(part);
+    return list;
   };
   run.run = [&](Session& part, const std::string& vm) {
     AttachOptions one = options;

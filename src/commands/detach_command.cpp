@@ -168,14 +168,14 @@ ExitCode showPlan(Session& session, const DetachOptions& options) {
   const Scope scope = scopeOf(target, options.scope);
   const DomainSurvey survey = surveyDomains(session);
   const Plan plan = plan::planDetach(inputFor(session, target, leases, scope, options, survey));
-  if (!options.output.file.empty()) {
-    commands::writeSavedPlan(options.output.file, toSave(target, plan, scope));
-  }
   const std::string before = target.domain && scope.config ? target.domain->persistentXml : "";
   const std::string after =
       before.empty() ? ""
       : options.keep ? domain::withDevicesKept(before, commands::leasesOf(leases, target.uuid))
                      : domain::withLeases(before, {}, domain::builtInTemplates(), {});
+  if (!options.output.file.empty()) {
+    commands::writeSavedPlan(options.output.file, toSave(target, plan, scope));
+  }
   report::PlanText text =
       textOf(options.output, "detach", options.all.all ? target.name : options.vm, options.scope);
   text.command += options.keep ? " --keep" : "";
@@ -264,8 +264,8 @@ std::string describeResult(Session& session, const Target& target, const Scope& 
 }
 
 ExitCode detach(Session& session, const DetachOptions& options) {
-  session.requireDomainChangesPossible("detach");
   const auto saved = commands::readSavedPlan(options.plan, "detach");
+  session.requireDomainChangesPossible("detach");
   // The domain's lock first. What an interrupted operation left is completed before the plan.
   session.operations().begin(events::Operation::detach, options.vm);
   auto& database = session.database();

@@ -176,6 +176,9 @@ void write(Session& session, const GuestSetupReport& report) {
 
 ExitCode setUp(Session& session, const GuestSetupOptions& options) {
   session.requireChangesPossible("guest-setup");
+  if (!options.undo) {
+    requireSoundMapping(session, options.vm);
+  }
   session.requireLocalLibvirt("guest-setup");
   // What has to change in the guest, read through its agent.
   const DomainDescription domain = runningGuest(session, options.vm, "guest-setup");

@@ -277,10 +277,26 @@ commands::SavedPlan toSave(const report::HostReport& report) {
   return plan;
 }
 
+// A plan without what could not be planned would be another one than what `--plan` makes of it once
+// the cause is resolved.
+void saveIfComplete(Session& session, const std::string& file, const report::HostReport& report,
+                    ExitCode code) {
+  if (file.empty()) {
+    return;
+  }
+  if (code == ExitCode::done || code == ExitCode::pending) {
+    commands::writeSavedPlan(file, toSave(report));
+  } else {
+    session.warn(printable(file) +
+                 ": the plan is not saved, because a part of host.yaml cannot be applied; resolve "
+                 "the problems, then run the dry run again");
+  }
+}
+
 // Before any change: the plan of all parts must be the saved one. Each part is planned once more
 // under its lock.
-void requireSavedPlan(Session& session, const HostPolicy& policy, HostApplyOptions options) {
-  const auto saved = commands::readSavedPlan(options.plan, "host apply");
+void requireSavedPlan(Session& session, const HostPolicy& policy, HostApplyOptions options,
+                      const commands::SavedPlan& saved) {
   options.dryRun = true;
   report::HostReport now;
   std::vector<ExitCode> codes;
@@ -294,6 +310,7 @@ void requireSavedPlan(Session& session, const HostPolicy& policy, HostApplyOptio
 }  // namespace
 
 ExitCode applyHost(Session& session, const HostApplyOptions& options) {
+  const auto saved = commands::readSavedPlan(options.plan, "host apply");
   if (!options.dryRun) {
     session.requireChangesPossible("host apply");
   }
@@ -302,16 +319,14 @@ ExitCode applyHost(Session& session, const HostApplyOptions& options) {
   if (!options.dryRun) {
     recoverHostPlans(session);
   }
-  if (!options.plan.empty()) {
-    requireSavedPlan(session, policy, options);
+  if (saved) {
+    requireSavedPlan(session, policy, options, *saved);
   }
   report::HostReport report;
   std::vector<ExitCode> codes{checksChange && options.dryRun ? ExitCode::pending : ExitCode::done};
   applyParts(session, policy, options, report, codes);
   report.memoryCheck = describeMemoryCheck(session);
-  if (!options.out.empty()) {
-    commands::writeSavedPlan(options.out, toSave(report));
-  }
+  saveIfComplete(session, options.out, report, worstOf(codes));
   const bool empty = report.pfs.empty() && report.softRoce.empty();
   if (empty && !checksChange) {
     session.note("nothing to do: host.yaml lists no PFs and no SoftRoCE links");

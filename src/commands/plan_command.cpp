@@ -71,11 +71,11 @@ ExitCode showPlan(Session& session, const std::string& vm, const commands::Scope
     session.note(reason);
   }
   const std::string& before = subject.domain.persistentXml;
+  const auto after = plannedXml(before, decision.plan, session.sealKey());
   if (!output.file.empty()) {
     commands::writeSavedPlan(output.file,
                              commands::planToSave("attach", decision.plan, scope, before));
   }
-  const auto after = plannedXml(before, decision.plan, session.sealKey());
   report::writePlan(session.pagedOut(), decision.plan, after ? domain::xmlDiff(before, *after) : "",
                     session.style(),
                     after && input.machine

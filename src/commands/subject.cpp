@@ -236,7 +236,16 @@ void throwNoMapping(Session& session, const std::string& name, const std::string
   throw Error(message, remedyForNoMapping(session, name, uuid), ExitCode::badInput);
 }
 
+void requireSoundMapping(Session& session, const std::string& vm) {
+  if (const Mapping* mapping = config::findMapping(session.configuration(), vm, vm)) {
+    throwOwnProblems(session, *mapping);
+  } else {
+    throwIfFaulty(session, vm, vm);
+  }
+}
+
 Subject findSubject(Session& session, const std::string& vm) {
+  requireSoundMapping(session, vm);
   const Mapping* mapping = config::findMapping(session.configuration(), vm, vm);
   const auto found = session.hypervisor().findDomain(vm);
   if (found) {
@@ -245,7 +254,6 @@ Subject findSubject(Session& session, const std::string& vm) {
   if (mapping == nullptr) {
     throwNoMapping(session, vm, vm);
   }
-  throwOwnProblems(session, *mapping);
   const auto domain = session.hypervisor().findDomain(mapping->vm);
   if (!domain) {
     throwIfRenamed(session, *mapping);

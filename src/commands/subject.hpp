@@ -23,6 +23,10 @@ struct Subject {
   std::vector<std::string> nearReasons;               ///< why the other entries have their PFs
 };
 
+/// Throws (bad input) the mistakes of the mapping with this `vm:` and its conflicts with others, as
+/// far as they are known without libvirt. A VM whose mapping names it otherwise has none here.
+void requireSoundMapping(Session& session, const std::string& vm);
+
 /// The domain `vm` (name or UUID) and its mapping. Throws with exit code 2 if either is missing, or
 /// the mapping has mistakes or conflicts with another one.
 Subject findSubject(Session& session, const std::string& vm);

@@ -12,7 +12,9 @@
 #include "guest_devices.hpp"
 #include "host_facts.hpp"
 #include "pf_baseline.hpp"
+#include "subject.hpp"
 #include "verification.hpp"
+#include "vfpass/agent/probe_program.hpp"
 #include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/base/program_file.hpp"
 #include "vfpass/base/stop_signals.hpp"
@@ -231,6 +233,7 @@ ExitCode measureBaselineOf(Session& session, const VerifyOptions& options) {
 ExitCode verifyRunning(Session& session, const VerifyOptions& options, const std::string& vm,
                        const commands::VerifyRequest& request) {
   session.operations().begin(events::Operation::verify, vm);
+  throwIfFaulty(session, vm, vm);
   const DomainDescription domain = runningGuest(session, vm, "verify");
   const StopSignals stop;  // gives time to stop the probe in the guest
   const VerifyReport report = verifyVm(session, domain, request);
@@ -283,6 +286,9 @@ ExitCode verify(Session& session, VerifyOptions options) {
   requireAllPairs(options);
   const commands::VerifyRequest request = requestOf(options);
   session.requireChangesPossible("verify");
+  if (!options.probe.empty()) {
+    agent::readProbeFile(request.probe);  // its fault is named before libvirt's
+  }
   if (options.pending) {
     return verifyPending(session, options, request);
   }

@@ -52,6 +52,24 @@ class SilentLibvirt(unittest.TestCase):
                     self.assertEqual(result.returncode, 1, result.stderr)
                     self.assertIn(SILENT, result.stderr)
 
+    def test_faults_of_files_are_named_without_libvirt(self):
+        (self.folder / "config" / "vms" / "train1.yaml").write_text("version: 1\nvm: train1\nvfs: 7\n")
+        plan = self.folder / "plan.json"
+        plan.write_text("{}")
+        mistake = "train1.yaml:3:6"
+        faults = [(["attach", "train0", "--plan", plan], "not a saved plan"), (["detach", "train0", "--plan", plan], "not a saved plan"),
+                  (["host", "apply", "--plan", plan], "not a saved plan"), (["plan", "train1"], mistake),
+                  (["attach", "--dry-run", "train1"], mistake)]
+        if os.geteuid() == 0:
+            faults += [(["attach", "train1"], mistake), (["guest-setup", "train1"], mistake), (["verify", "train1"], mistake),
+                       (["verify", "train0", "--probe", "/nonexistent/probe"], "cannot read the probe from /nonexistent/probe")]
+        for command, fault in faults:
+            with self.subTest(command=command):
+                result, _ = self.run_command(*command)
+                self.assertIn(result.returncode, (1, 2), result.stderr)
+                self.assertIn(fault, result.stderr)
+                self.assertNotIn(SILENT, result.stderr)
+
     def test_other_commands_print_what_they_know(self):
         with concurrent.futures.ThreadPoolExecutor(3) as pool:
             metrics, doctor, of_vm = pool.map(lambda each: self.run_command(*each),
