@@ -97,13 +97,34 @@ bool isExecutableFile(const fs::path& path) {
          (status.st_mode & 0111U) != 0;
 }
 
+// Throws if something else has its name, such as a symbolic link to nothing: mkdir() follows none.
+bool isMissing(const fs::path& folder) {
+  std::error_code error;
+  const auto status = fs::symlink_status(folder, error);
+  if (status.type() == fs::file_type::not_found) {
+    return true;
+  }
+  if (!fs::is_directory(folder, error)) {
+    throw Error("cannot create directory " + shown(folder) + ": it is " +
+                    (fs::is_symlink(status) ? "a symbolic link to no directory" : "no directory"),
+                "remove or rename it, then run `vfpass hook install` again");
+  }
+  return false;
+}
+
 void makeDirectory(const fs::path& folder, const std::string& remedy,
                    std::vector<std::string>& actions) {
+  if (!isMissing(folder)) {
+    return;
+  }
   if (::mkdir(folder.c_str(), 0755) == 0) {
     ::chmod(folder.c_str(), 0755);  // independent of the umask, so that libvirtd can read it
     actions.push_back("created " + shown(folder));
-  } else if (errno != EEXIST || !fs::is_directory(folder)) {
-    throwErrno("cannot create directory " + shown(folder), errno, remedy);
+    return;
+  }
+  const int error = errno;
+  if (error != EEXIST || isMissing(folder)) {
+    throwErrno("cannot create directory " + shown(folder), error, remedy);
   }
 }
 
@@ -210,13 +231,14 @@ std::vector<std::string> linkHook(const HookPlaces& places) {
 
 std::vector<std::string> plannedLinks(const HookPlaces& places) {
   std::vector<std::string> actions;
-  std::error_code error;
-  if (!fs::is_directory(places.hooksDirectory.parent_path(), error)) {
-    throwErrno("cannot create directory " + shown(places.hooksDirectory), ENOENT,
+  const fs::path parent = places.hooksDirectory.parent_path();
+  if (const FileDescriptor found(::open(parent.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+      !found) {
+    throwErrno("cannot create directory " + shown(places.hooksDirectory), errno,
                hooksDirectoryRemedy);
   }
   for (const fs::path& folder : {places.hooksDirectory, places.folder()}) {
-    if (!fs::is_directory(folder, error)) {
+    if (isMissing(folder)) {
       actions.push_back("would create " + shown(folder));
     }
   }

@@ -79,6 +79,35 @@ TEST_F(HookFiles, PlannedLinksChangeNothing) {
   EXPECT_THAT(errorOf([&] { plannedLinks(missing); }), HasSubstr("cannot create directory"));
 }
 
+// What the dry run promises, the installation does: both refuse with the same text.
+TEST_F(HookFiles, NameThatIsNoDirectoryIsRefusedAlsoInADryRun) {
+  const auto refusals = [&] {
+    const std::string planned = errorOf([&] { plannedLinks(places_); });
+    EXPECT_EQ(errorOf([&] { linkHook(places_); }), planned);
+    return planned;
+  };
+  fs::create_symlink(folder_ / "nothing", places_.hooksDirectory);
+  EXPECT_THAT(refusals(), HasSubstr("hooks: it is a symbolic link to no directory"));
+  fs::remove(places_.hooksDirectory);
+  write(places_.hooksDirectory, "a file", fs::perms(0644));
+  EXPECT_THAT(refusals(), HasSubstr("hooks: it is no directory"));
+  fs::remove(places_.hooksDirectory);
+  fs::create_directory(places_.hooksDirectory);
+  fs::create_symlink(folder_ / "nothing", places_.folder());
+  EXPECT_THAT(refusals(), HasSubstr("qemu.d: it is a symbolic link to no directory"));
+  places_.hooksDirectory = folder_ / "none/hooks";
+  EXPECT_THAT(refusals(), HasSubstr("No such file or directory"));
+  write(folder_ / "none", "a file", fs::perms(0644));
+  EXPECT_THAT(refusals(), HasSubstr("Not a directory"));
+}
+
+TEST_F(HookFiles, LinkToADirectoryIsOne) {
+  fs::create_directory(folder_ / "elsewhere");
+  fs::create_directory_symlink(folder_ / "elsewhere", places_.hooksDirectory);
+  EXPECT_THAT(plannedLinks(places_), SizeIs(2));
+  EXPECT_THAT(linkHook(places_), SizeIs(2));
+}
+
 TEST_F(HookFiles, DirectoryMayEndWithASlash) {
   EXPECT_EQ(placesFrom(folder_ / "hooks/", places_.binary).hooksDirectory, places_.hooksDirectory);
   EXPECT_EQ(placesFrom(folder_ / "other/../hooks/.", places_.binary).hooksDirectory,
