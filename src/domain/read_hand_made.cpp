@@ -134,16 +134,25 @@ constexpr std::array toolNamespaces{
     ToolNamespace{"http://proxmox.com/", "Proxmox VE"},
     ToolNamespace{"https://linuxcontainers.org/incus", "Incus"}};
 
-/// The product in the SMBIOS tables, for older releases that wrote no metadata.
-struct ToolProduct {
-  std::string_view product;
+/// What a program writes into the SMBIOS tables of its domains; older releases write no metadata.
+struct ToolInSmbios {
+  std::string_view entry;
+  std::string_view value;
   const char* tool;
 };
 
-constexpr std::array toolProducts{
-    ToolProduct{"OpenStack Nova", "OpenStack"}, ToolProduct{"OpenStack Compute", "OpenStack"},
-    ToolProduct{"CloudStack KVM Hypervisor", "CloudStack"}, ToolProduct{"oVirt Node", "oVirt"},
-    ToolProduct{"RHEV Hypervisor", "oVirt"}};
+// vdsm/constants (SMBIOS_OSNAME, SMBIOS_MANUFACTURER) of oVirt, whose engine writes the placeholder
+// OS-NAME: as the product; pkg/virt-config of KubeVirt, whose product is `None`; nova/version.py.
+// "Red Hat", the manufacturer of their commercial builds, also names machines of others.
+constexpr std::array toolsInSmbios{
+    ToolInSmbios{"product", "OpenStack Nova", "OpenStack"},
+    ToolInSmbios{"product", "OpenStack Compute", "OpenStack"},
+    ToolInSmbios{"product", "CloudStack KVM Hypervisor", "CloudStack"},
+    ToolInSmbios{"product", "oVirt Node", "oVirt"},
+    ToolInSmbios{"product", "RHEV Hypervisor", "oVirt"},
+    ToolInSmbios{"manufacturer", "OpenStack Foundation", "OpenStack"},
+    ToolInSmbios{"manufacturer", "oVirt", "oVirt"},
+    ToolInSmbios{"manufacturer", "KubeVirt", "KubeVirt"}};
 
 // Adds each program once, with its first namespace.
 void addToolsOfNamespaces(pugi::xml_node element, std::vector<ManagingTool>& tools) {
@@ -159,11 +168,12 @@ void addToolsOfNamespaces(pugi::xml_node element, std::vector<ManagingTool>& too
   }
 }
 
-ManagingTool toolOfProduct(pugi::xml_node domain) {
-  for (const auto entry : domain.child("sysinfo").child("system").children("entry")) {
-    for (const ToolProduct& each : toolProducts) {
-      if (attributeText(entry, "name") == "product" && trim(entry.child_value()) == each.product) {
-        return {each.tool, "its <sysinfo> names the product " + std::string(each.product)};
+ManagingTool toolOfSmbios(pugi::xml_node domain) {
+  for (const ToolInSmbios& each : toolsInSmbios) {
+    for (const auto entry : domain.child("sysinfo").child("system").children("entry")) {
+      if (attributeText(entry, "name") == each.entry && trim(entry.child_value()) == each.value) {
+        return {each.tool, "its <sysinfo> names the " + std::string(each.entry) + " " +
+                               std::string(each.value)};
       }
     }
   }
@@ -182,7 +192,7 @@ ManagingTool managingTool(std::string_view xml) {
     addToolsOfNamespaces(element, tools);
   }
   if (tools.empty()) {
-    return toolOfProduct(document.domain());
+    return toolOfSmbios(document.domain());
   }
   ManagingTool all = tools.front();
   for (auto tool = std::next(tools.begin()); tool != tools.end(); ++tool) {

@@ -213,5 +213,21 @@ TEST(ManagingTool, IsKnownByProduct) {
   EXPECT_EQ(toolOf("My OpenStack Nova").name, "");
 }
 
+// The product is that of the host's system with oVirt, and `None` with KubeVirt.
+TEST(ManagingTool, IsKnownByManufacturer) {
+  const auto toolOf = [](const std::string& manufacturer, const std::string& product) {
+    return managingTool(handMadeDomain(
+        "", "<sysinfo type='smbios'><system><entry name='manufacturer'>" + manufacturer +
+                "</entry><entry name='product'>" + product + "</entry></system></sysinfo>"));
+  };
+  EXPECT_EQ(toolOf("KubeVirt", "None").name, "KubeVirt");
+  EXPECT_EQ(toolOf("oVirt", "RHEL").name, "oVirt");
+  EXPECT_EQ(toolOf("oVirt", "RHEL").evidence, "its <sysinfo> names the manufacturer oVirt");
+  EXPECT_EQ(toolOf("oVirt", "oVirt Node").evidence, "its <sysinfo> names the product oVirt Node");
+  EXPECT_EQ(toolOf("OpenStack Foundation", "Nova").name, "OpenStack");
+  EXPECT_EQ(toolOf("Red Hat", "KVM").name, "");
+  EXPECT_EQ(toolOf("None", "KubeVirt").name, "") << "of another entry";
+}
+
 }  // namespace
 }  // namespace vfpass::domain
