@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <iterator>
 #include <memory>
 #include <system_error>
 
@@ -140,13 +141,16 @@ CapturedFolder::CapturedFolder(const fs::path& folder)
   requireOwn(root_, folder_);
 }
 
-FileDescriptor CapturedFolder::below(const FileDescriptor& parent, const std::string& name,
+FileDescriptor CapturedFolder::below(const FileDescriptor& parent, const fs::path& directory,
                                      const fs::path& path) const {
+  const std::string name = directory.empty() ? "" : std::prev(directory.end())->native();
   // The first component of an absolute path is `/`, which openat() opens whatever the directory is.
   if (name.empty() || name == "." || name == ".." || name.starts_with('/')) {
     fail(folder_ / path, "path is outside the snapshot");
   }
-  if (::mkdirat(parent.get(), name.c_str(), 0755) != 0 && errno != EEXIST) {
+  if (::mkdirat(parent.get(), name.c_str(), 0755) == 0) {
+    made_.push_back({directory, true});
+  } else if (errno != EEXIST) {
     fail(folder_ / path, errnoText(errno));
   }
   FileDescriptor opened(::openat(parent.get(), name.c_str(), directoryFlags));
@@ -161,8 +165,10 @@ FileDescriptor CapturedFolder::parentOf(const fs::path& path) const {
   if (!current) {
     fail(folder_, errnoText(errno));
   }
+  fs::path directory;
   for (const auto& name : path.parent_path()) {
-    current = below(current, name.native(), path);
+    directory /= name;
+    current = below(current, directory, path);
   }
   return current;
 }
@@ -172,13 +178,14 @@ void CapturedFolder::write(const std::string& path, const host::RecordedEntry& e
   const std::string name = relative.filename();
   const FileDescriptor parent = parentOf(relative);
   if (entry.kind == Kind::directory) {
-    static_cast<void>(below(parent, name, relative));
+    static_cast<void>(below(parent, relative, relative));
     return;
   }
   if (entry.kind == Kind::link) {
     if (::symlinkat(entry.content.c_str(), parent.get(), name.c_str()) != 0) {
       fail(folder_ / relative, errnoText(errno));
     }
+    made_.push_back({relative, false});
     return;
   }
   const FileDescriptor file(::openat(parent.get(), name.c_str(),
@@ -186,18 +193,30 @@ void CapturedFolder::write(const std::string& path, const host::RecordedEntry& e
   if (!file) {
     fail(folder_ / relative, errnoText(errno));
   }
+  made_.push_back({relative, false});
   writeAll(file, entry.content, folder_ / relative);
 }
 
-// By the descriptor: the path may lead elsewhere by now.
-void CapturedFolder::clear() const {
-  std::error_code ended;
-  std::error_code ignored;
-  fs::directory_iterator entry("/proc/self/fd/" + std::to_string(root_.get()), ended);
-  while (!ended && entry != fs::directory_iterator()) {
-    fs::remove_all(entry->path(), ignored);
-    entry.increment(ended);
+// By descriptors: the path may lead elsewhere by now. unlinkat() removes no directory that has
+// something else in it.
+void CapturedFolder::remove(const Made& made) const {
+  FileDescriptor parent(::openat(root_.get(), ".", directoryFlags));
+  for (const auto& name : made.path.parent_path()) {
+    if (!parent) {
+      return;
+    }
+    parent = FileDescriptor(::openat(parent.get(), name.c_str(), directoryFlags));
   }
+  if (parent) {
+    ::unlinkat(parent.get(), made.path.filename().c_str(), made.isDirectory ? AT_REMOVEDIR : 0);
+  }
+}
+
+void CapturedFolder::clear() const {
+  for (auto made = made_.rbegin(); made != made_.rend(); ++made) {
+    remove(*made);
+  }
+  made_.clear();
   if (created_) {
     ::rmdir(folder_.c_str());
   }

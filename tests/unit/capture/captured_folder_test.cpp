@@ -82,6 +82,32 @@ TEST_F(CapturedFolderTest, FollowsNoSymlinkAtAnyLevel) {
   EXPECT_FALSE(fs::exists(target.parent_path() / "escaped"));
 }
 
+TEST_F(CapturedFolderTest, ClearLeavesWhatOthersHavePutThere) {
+  fs::create_directories(target);
+  const CapturedFolder opened(target);
+  opened.write("a/b/file", file);
+  opened.write("a/c/link", link);
+  opened.write("d", directory);
+  std::ofstream(target / "theirs") << "theirs";
+  std::ofstream(target / "a/c/theirs") << "theirs";
+  opened.clear();
+  EXPECT_EQ(contentOf(target / "theirs"), "theirs");
+  EXPECT_EQ(contentOf(target / "a/c/theirs"), "theirs");
+  EXPECT_FALSE(fs::exists(target / "a/b"));
+  EXPECT_FALSE(fs::exists(fs::symlink_status(target / "a/c/link")));
+  EXPECT_FALSE(fs::exists(target / "d"));
+  expectNothingOutside();
+}
+
+TEST_F(CapturedFolderTest, ClearLeavesNothingOfItsOwn) {
+  const CapturedFolder opened(target);
+  opened.write("a/b/file", file);
+  opened.write("a/link", link);
+  EXPECT_THROW(opened.write("a/link", file), Error);
+  opened.clear();
+  EXPECT_FALSE(fs::exists(target));
+}
+
 TEST_F(CapturedFolderTest, RefusesAbsolutePath) {
   const CapturedFolder opened(target);
   for (const RecordedEntry& entry : {file, link, directory}) {

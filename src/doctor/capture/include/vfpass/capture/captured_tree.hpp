@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "vfpass/base/file_descriptor.hpp"
 #include "vfpass/host/root.hpp"
@@ -39,17 +40,29 @@ class CapturedFolder {
   /// `path` is relative. Throws Error if it already exists.
   void write(const std::string& path, const host::RecordedEntry& entry) const;
 
-  /// Removes what write() has written, and the directory if the constructor has created it.
+  /// Removes what write() has written, and the directory if the constructor has created it. What
+  /// others have put there stays, with the directories around it.
   void clear() const;
 
  private:
+  /// An entry that write() has made.
+  struct Made {
+    std::filesystem::path path;
+    bool isDirectory = false;
+  };
+
   [[nodiscard]] FileDescriptor parentOf(const std::filesystem::path& path) const;
-  [[nodiscard]] FileDescriptor below(const FileDescriptor& parent, const std::string& name,
+  /// Opens this directory, the last component of whose path is in `parent`, or creates it. `path`:
+  /// the entry for which it is needed, for errors.
+  [[nodiscard]] FileDescriptor below(const FileDescriptor& parent,
+                                     const std::filesystem::path& directory,
                                      const std::filesystem::path& path) const;
+  void remove(const Made& made) const;
 
   std::filesystem::path folder_;
   FileDescriptor root_;
   bool created_ = false;
+  mutable std::vector<Made> made_;  ///< parents first
 };
 
 }  // namespace vfpass::capture
