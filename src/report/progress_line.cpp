@@ -98,9 +98,14 @@ void ProgressLine::erase() {
 void ProgressLine::draw() {
   drawn_ = now_();
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(drawn_ - begin_).count();
-  const std::string time = ", " + std::to_string(seconds) + " s";
   // A line that wraps could not be replaced. printable() leaves UTF-8, so bytes are an upper bound.
-  const std::size_t room = columns_ > time.size() + 1 ? columns_ - time.size() - 1 : 0;
+  // The last column stays free; a terminal without room for the time shows the text alone.
+  std::string time = ", " + std::to_string(seconds) + " s";
+  const std::size_t width = columns_ > 0 ? columns_ - 1 : 0;
+  if (time.size() >= width) {
+    time.clear();
+  }
+  const std::size_t room = width - time.size();
   std::string text = what_.substr(0, room);
   while (!text.empty() && text.size() < what_.size() && isContinuation(what_[text.size()])) {
     text.pop_back();  // only whole characters

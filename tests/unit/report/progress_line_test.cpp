@@ -131,6 +131,19 @@ TEST_F(ProgressLineTest, NeverWrapsAndNeverCutsACharacter) {
   EXPECT_EQ(written(), "\r\x1b[K" + std::string(33, 'x') + ", 0 s");
 }
 
+TEST_F(ProgressLineTest, NarrowTerminalShowsTheTextWithoutTheTime) {
+  const auto shownWith = [&](std::size_t columns) {
+    std::ostringstream narrow;
+    ProgressLine(narrow, true, columns, [this] { return now; }).show("rail0");
+    return narrow.str().substr(4, narrow.str().size() - 8);  // between the two erasures
+  };
+  EXPECT_EQ(shownWith(7), "r, 0 s");
+  EXPECT_EQ(shownWith(6), "rail0");
+  EXPECT_EQ(shownWith(3), "ra");
+  EXPECT_EQ(shownWith(1), "") << "one character would already wrap";
+  EXPECT_EQ(shownWith(0), "");
+}
+
 TEST_F(ProgressLineTest, EscapesControlCharacters) {
   line.show("rail0\x1b[2J\n");
   EXPECT_EQ(written(), "\r\x1b[Krail0\\x1b[2J\\x0a, 0 s");
