@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -108,8 +109,44 @@ void reachGuest(agent::Agent& agent, const agent::ProbeFile& probe, const std::s
   layer.reportPassed("list received");
 }
 
+namespace {
+
+// The other entries for which the guest has the same RDMA device.
+std::vector<std::string> entriesSharing(const RdmaPort& port, const Lease& lease,
+                                        const GuestView& view, const std::vector<Lease>& vfs) {
+  std::vector<std::string> entries;
+  for (const Lease& other : vfs) {
+    const auto found = other.entry == lease.entry ? std::nullopt : judgeDevice(other, view).port;
+    if (found && found->device == port.device) {
+      entries.push_back(other.entry);
+    }
+  }
+  return entries;
+}
+
+// Each VF is a function of its own in the guest: a device that stands for two of them would be
+// tested twice, and one VF not at all.
+void judgeOwnDevice(const Lease& lease, const GuestView& view, const std::vector<Lease>& vfs,
+                      DeviceVerdict& device) {
+  const auto sharing =
+      device.port ? entriesSharing(*device.port, lease, view, vfs) : std::vector<std::string>{};
+  const auto passed = std::ranges::find(device.findings, "rdma-device", &Finding::key);
+  if (sharing.empty() || passed == device.findings.end()) {
+    return;
+  }
+  passed->outcome = Outcome::failed;
+  passed->expected += ", of this VF alone";
+  passed->seen = device.port->device + ", which the guest also reports for " + join(sharing, ", ");
+  passed->remedy =
+      "in the guest: compare rdma link show with lspci; each VF has an RDMA device of its own";
+  device.findings.erase(std::next(passed), device.findings.end());
+  device.port.reset();
+}
+
+}  // namespace
+
 DeviceVerdict judgeEntry(const Lease& lease, const GuestView& view, const HostSide* host,
-                         const std::vector<LeasedGpu>& gpus) {
+                         const std::vector<Lease>& vfs, const std::vector<LeasedGpu>& gpus) {
   DeviceVerdict verdict;
   if (host != nullptr) {
     verdict.findings.push_back(judgeHold(lease, host->hold));
@@ -118,6 +155,7 @@ DeviceVerdict judgeEntry(const Lease& lease, const GuestView& view, const HostSi
     }
   }
   DeviceVerdict device = judgeDevice(lease, view, host == nullptr ? HostSide{} : *host);
+  judgeOwnDevice(lease, view, vfs, device);
   verdict.port = device.port;
   const auto append = [&](const std::vector<Finding>& findings) {
     verdict.findings.insert(verdict.findings.end(), findings.begin(), findings.end());

@@ -41,9 +41,10 @@ void reachGuest(agent::Agent& agent, const agent::ProbeFile& probe, const std::s
                 const agent::Agent::Progress& pushed, Layer& layer, ReachedGuest& guest);
 
 /// All checks of an entry before data is moved. The host's own view comes first, unless `host` is
-/// null. `gpus`: the leased ones. Pure.
+/// null. `vfs`, `gpus`: those that are leased to the guest; two VFs with one RDMA device in the
+/// guest fail at `rdma-device`. Pure.
 DeviceVerdict judgeEntry(const Lease& lease, const GuestView& view, const HostSide* host,
-                         const std::vector<LeasedGpu>& gpus);
+                         const std::vector<Lease>& vfs, const std::vector<LeasedGpu>& gpus);
 
 /// A failed finding that relies on what the probe could open or list is not observable if SELinux
 /// confined the probe (`context`, empty: it did not): the device may be sound. Findings of the host

@@ -40,7 +40,8 @@ void Party::reportUnobserved() {
 std::optional<PathEnd> Party::endOf(const Lease& lease, agent::Agent& agent) {
   const auto host = hostSideOf(lease);
   const GuestView& view = guest_.reached.view;
-  const DeviceVerdict verdict = judgeEntry(lease, view, host ? &*host : nullptr, guest_.guest.gpus);
+  const DeviceVerdict verdict =
+      judgeEntry(lease, view, host ? &*host : nullptr, guest_.guest.leases, guest_.guest.gpus);
   addAll(verdict.findings);
   if (!verdict.port) {
     return std::nullopt;

@@ -108,6 +108,25 @@ std::string transferAt(double gigabits) {
          std::to_string(gigabits) + "}}]}";
 }
 
+// The sound guest's inventory with as many VFs.
+std::string inventoryOfVfs() {
+  Json inventory = Json::parse(soundInventory);
+  const Json netdev = inventory["netdevs"][0];
+  const Json device = inventory["rdma"]["devices"][0];
+  inventory["netdevs"] = inventory["rdma"]["devices"] = Json::array();
+  for (int i = 0; i < vfs; ++i) {
+    const std::string pci = "0000:0" + std::to_string(i + 1) + ":00.0";
+    inventory["netdevs"].push_back(netdev);
+    inventory["netdevs"].back().update({{"name", "eth" + std::to_string(i)},
+                                        {"mac", "52:54:00:aa:bb:0" + std::to_string(i)},
+                                        {"pci", pci}});
+    inventory["rdma"]["devices"].push_back(device);
+    inventory["rdma"]["devices"].back().update(
+        {{"name", "mlx5_" + std::to_string(i)}, {"pci", pci}});
+  }
+  return inventory.dump();
+}
+
 // A guest with VFs of several PFs, and a transfer that ends only when as many as `together` have
 // been started. libvirt sends one command after another to an agent, hence the lock.
 class ConcurrentVfsTest : public testing::Test {
@@ -117,7 +136,7 @@ class ConcurrentVfsTest : public testing::Test {
       Lease lease;
       lease.entry = "rail" + std::to_string(i);
       lease.pf = {0, static_cast<std::uint8_t>(i + 1), 0, 0};
-      vfOf(lease).settings.mac = parseMacAddress("52:54:00:aa:bb:cc");
+      vfOf(lease).settings.mac = parseMacAddress("52:54:00:aa:bb:0" + std::to_string(i));
       plan.leases.push_back(lease);
     }
     plan.vcpus = 2 * vfs;
@@ -126,7 +145,7 @@ class ConcurrentVfsTest : public testing::Test {
     plan.relaxedOrdering = RelaxedOrdering::off;
     plan.latency = false;
     plan.tools = false;
-    guest.inventory = soundInventory;
+    guest.inventory = inventoryOfVfs();
     answer_ = guest.hypervisor.agent;
     guest.hypervisor.agent = [this](const std::string& command) { return answer(command); };
   }

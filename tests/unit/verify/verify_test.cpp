@@ -723,6 +723,26 @@ TEST_F(VerifyTest, HostThatCannotBeReadIsItsOwnFindingAndHidesNothing) {
   EXPECT_EQ(find(report, "data-host").outcome, Outcome::passed);
 }
 
+// It would be tested twice, and the other VF not at all.
+TEST_F(VerifyTest, OneRdmaDeviceForTwoVfsFails) {
+  Lease other = plan.leases.front();
+  other.entry = "rail1";
+  vfOf(other).settings.mac = parseMacAddress("52:54:00:aa:bb:dd");
+  plan.leases.push_back(other);
+  replace(R"("netdevs": [)",
+          R"("netdevs": [{"name": "eth2", "mac": "52:54:00:aa:bb:dd", "state": "up",
+             "pci": "0000:01:00.0", "driver": "mlx5_core", "mtu": 1500}, )");
+  const auto report = verify();
+  const auto failed = std::ranges::count_if(report.findings, [](const Finding& each) {
+    return each.key == "rdma-device" && each.outcome == Outcome::failed;
+  });
+  EXPECT_EQ(failed, 2);
+  EXPECT_EQ(find(report, "rdma-device").subject, "rail0");
+  EXPECT_EQ(find(report, "rdma-device").seen, "mlx5_0, which the guest also reports for rail1");
+  EXPECT_THAT(guest.transferArguments, testing::IsEmpty());
+  EXPECT_EQ(find(report, "gid").key, "") << "no check after the first failed one";
+}
+
 TEST_F(VerifyTest, IsNotObservableWhenAnotherVfMovesAsMuch) {
   Lease other = plan.leases.front();
   other.entry = "rail1";
