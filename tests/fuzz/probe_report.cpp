@@ -1,6 +1,7 @@
 // Output of vfpass-probe in the guest, which can claim anything.
 // covers: src/guest/verify/guest_view.cpp src/guest/verify/judge_transfer.cpp
-// src/guest/verify/nccl_report.cpp -hasWrongBytes -judgeOthers -settledTraffic
+// src/guest/verify/nccl_report.cpp -hasWrongBytes -judgeOthers -mayCarry -atOtherEnd
+// -settledTraffic
 #include <cmath>
 #include <nlohmann/json.hpp>
 
