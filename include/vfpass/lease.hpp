@@ -78,6 +78,9 @@ struct LeasedVf {
   std::set<Attribute> refused = {};
   bool interfaceForm = false;
   std::optional<std::string> teamingWith;
+  /// `migration: vfio`: the VFIO driver that can save and load the VF's state. Empty: vfio-pci,
+  /// which cannot.
+  std::optional<std::string> migrationDriver = {};
 
   auto operator<=>(const LeasedVf&) const = default;
 };
@@ -191,6 +194,12 @@ std::string describeDevice(const Lease& lease);
 
 /// The VFIO driver that the device is bound to for the guest.
 std::string vfioDriverOf(const Lease& lease);
+
+/// The VFIO driver of VFs of mlx5 that migrate (drivers/vfio/pci/mlx5, CONFIG_MLX5_VFIO_PCI).
+inline constexpr std::string_view mlx5MigrationDriver = "mlx5_vfio_pci";
+
+/// True for a VF that the guest keeps while it migrates (`migration: vfio`).
+bool migrates(const Lease& lease);
 
 /// LeasedFunction::nvlinkModule; empty for a VF.
 std::optional<unsigned> nvlinkModuleOf(const Lease& lease);

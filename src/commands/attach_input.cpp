@@ -8,6 +8,7 @@
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/domain/read_domain_facts.hpp"
+#include "vfpass/host/driver_modules.hpp"
 #include "vfpass/host/vf_space.hpp"
 #include "vfpass/inventory/read_inventory.hpp"
 #include "vfpass/plan/check_device.hpp"
@@ -133,6 +134,10 @@ bool hasContainers(const host::Root& root) {
   return !root.isLive() || !root.exists("sys/module/vfio") || root.exists("sys/class/misc/vfio");
 }
 
+std::optional<Version> kernelOf(const host::Root& root) {
+  return leadingVersion(root.readText("proc/sys/kernel/osrelease").value_or(""));
+}
+
 // Without the versions of libvirt and QEMU.
 plan::BackendTerms backendTerms(const host::Root& root, const Mapping& mapping,
                                 const Topology& topology, const DomainFacts& facts) {
@@ -142,7 +147,7 @@ plan::BackendTerms backendTerms(const host::Root& root, const Mapping& mapping,
   terms.domainsDevice = facts.iommufdDevice;
   terms.containers = hasContainers(root);
   terms.peers = plan::hasPeers(mapping, topology);
-  terms.kernel = leadingVersion(root.readText("proc/sys/kernel/osrelease").value_or(""));
+  terms.kernel = kernelOf(root);
   return terms;
 }
 
@@ -299,6 +304,11 @@ plan::AttachInput attachInput(Session& session, const Subject& subject, const Do
     input.partitions = std::move(answer.partitions);
     input.partitionProblem = std::move(answer.problem);
     input.fabricClient = answer.installed;
+  }
+  if (std::ranges::any_of(input.mapping.vfs, &MappedVf::migrates)) {
+    input.kernel = kernelOf(session.root());
+    input.hasMigrationDriver =
+        host::hasVfioDriver(session.root(), std::string(mlx5MigrationDriver));
   }
   addDomainState(session, subject, input);
   addSettings(session, subject, input);

@@ -116,9 +116,9 @@ std::vector<std::string> kernelDrift(const Lease& lease, const Inventory& invent
   } else {
     const auto attributes = attributeDrift(lease, pf->vfs[vfOf(lease).index]);
     drift.insert(drift.end(), attributes.begin(), attributes.end());
-    if (pf->vfs[vfOf(lease).index].driver != "vfio-pci") {
-      drift.push_back("kernel: " + toString(lease.device) + " is not bound to vfio-pci" +
-                      restartRemedy(lease));
+    if (pf->vfs[vfOf(lease).index].driver != vfioDriverOf(lease)) {
+      drift.push_back("kernel: " + toString(lease.device) + " is not bound to " +
+                      vfioDriverOf(lease) + restartRemedy(lease));
     }
   }
   return drift;

@@ -229,6 +229,35 @@ void readSparePorts(Node& root, Mapping& mapping, ProblemList& problems) {
   }
 }
 
+// QEMU refuses to migrate a guest while it has any VFIO device that cannot be migrated
+// (vfio_migration_realize), so that one such device makes `migration: vfio` useless.
+void checkMigratingDevices(Node& root, const Mapping& mapping, ProblemList& problems) {
+  const auto migrating = std::ranges::find(mapping.vfs, true, &MappedVf::migrates);
+  if (migrating == mapping.vfs.end()) {
+    return;
+  }
+  const auto refuse = [&](Node& entry, const std::string& name, const std::string& remedy) {
+    problems.refuse(entry,
+                    "`" + name + "` keeps the VM from migrating, and `" + migrating->name +
+                        "` has `migration: vfio`",
+                    remedy);
+  };
+  for (auto& entry : entriesOf(root, "vfs")) {
+    const auto name = textOf(find(entry, "name"));
+    const auto vf = std::ranges::find(mapping.vfs, name.value_or(""), &MappedVf::name);
+    if (name && vf != mapping.vfs.end() && !vf->migrates && !vf->teamingWith) {
+      refuse(entry, *name, "add `migration: vfio` or `teaming:` to it, or remove `migration:`");
+    }
+  }
+  for (const std::string_view list : functionLists) {
+    for (auto& entry : entriesOf(root, list)) {
+      if (const auto name = textOf(find(entry, "name"))) {
+        refuse(entry, *name, "remove it from this mapping, or remove `migration:`");
+      }
+    }
+  }
+}
+
 // The VM that a text names although it is not YAML, so that the mistake is reported for this VM;
 // empty if no line names one.
 std::string vmOfUnreadable(const std::string& text) {
@@ -278,6 +307,7 @@ Mapping readMapping(const std::string& text, ProblemList& problems) {
       mapping.vfs.push_back(readVf(entry, context, problems));
     }
   }
+  checkMigratingDevices(*root, mapping, problems);
   // Names, addresses and devices that two entries have.
   checkNames(*root, problems);
   for (const auto& problem : collisionsWithin(mapping)) {

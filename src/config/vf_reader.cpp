@@ -1,7 +1,9 @@
 #include "readers.hpp"
 
 #include <concepts>
+#include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace vfpass::config {
@@ -275,6 +277,43 @@ void readTeaming(Node& node, MappedVf& vf, ProblemList& problems) {
   }
 }
 
+// Why a VF cannot migrate by VFIO, with the remedy; an empty reason: it can.
+std::pair<std::string, std::string> migrationFault(const Node& node, const MappedVf& vf) {
+  if (find(node, "infiniband") != nullptr) {
+    return {"an InfiniBand VF cannot migrate: the card's firmware saves only Ethernet VFs",
+            "remove `migration:`, or remove `infiniband:`"};
+  }
+  if (vf.teamingWith) {
+    return {"a teamed VF does not migrate: QEMU unplugs it before the migration",
+            "remove `migration:`, or remove `teaming:`"};
+  }
+  if (vf.adopt) {
+    return {
+        "`migration: vfio` writes <driver> into the device's element, and `adopt: true` leaves "
+        "the element as it is",
+        "remove one of them"};
+  }
+  if (vf.managed) {
+    // It has to be set before a driver is bound (devlink-port.rst).
+    return {
+        "vfpass makes a VF migratable before it binds the driver, and with `managed: yes` "
+        "libvirt binds it",
+        "remove `managed:`, or `migration:`"};
+  }
+  return {};
+}
+
+void readMigration(Node& node, MappedVf& vf, ProblemList& problems) {
+  Node* const value = find(node, "migration");
+  vf.migrates = textOf(value) == "vfio";
+  if (!vf.migrates) {
+    return;
+  }
+  if (const auto [reason, remedy] = migrationFault(node, vf); !reason.empty()) {
+    problems.refuse(*value, reason, remedy);
+  }
+}
+
 // A name is matched by MAC address (systemd.link, netplan).
 void readGuestName(Node& node, Node& block, MappedVf& vf, ProblemList& problems) {
   Node* const name = find(block, "name");
@@ -357,6 +396,7 @@ MappedVf readVf(Node& node, const MappingContext& context, ProblemList& problems
   vf.managed = booleanOf(find(node, "managed")).value_or(false);
   readInterface(node, vf, problems);
   readTeaming(node, vf, problems);
+  readMigration(node, vf, problems);
   readGuest(node, vf, problems);
   return vf;
 }

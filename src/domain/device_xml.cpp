@@ -75,6 +75,8 @@ std::optional<std::string> partnerOf(const Lease& lease) {
 
 void fillDevice(Skeleton& skeleton, const Lease& lease) {
   setAttribute(skeleton.root(), "managed", lease.managed ? "yes" : "no");
+  skeleton.setOrDrop("driver", "driver", "model",
+                     migrates(lease) ? std::optional(vfioDriverOf(lease)) : std::nullopt);
   writePciAddress(skeleton.need("source/address"), lease.device);
   skeleton.setOrDrop("teaming", "teaming", "persistent", partnerOf(lease));
   skeleton.set("alias", "name", deviceAlias(lease));

@@ -115,9 +115,12 @@ std::string describeDevice(const Lease& lease) {
 }
 
 std::string vfioDriverOf(const Lease& lease) {
-  const auto* function = std::get_if<LeasedFunction>(&lease.part);
-  return function == nullptr ? "vfio-pci" : function->vfioDriver.value_or("vfio-pci");
+  const auto& driver =
+      isVf(lease) ? vfOf(lease).migrationDriver : std::get<LeasedFunction>(lease.part).vfioDriver;
+  return driver.value_or("vfio-pci");
 }
+
+bool migrates(const Lease& lease) { return isVf(lease) && vfOf(lease).migrationDriver.has_value(); }
 
 std::optional<unsigned> nvlinkModuleOf(const Lease& lease) {
   const auto* function = std::get_if<LeasedFunction>(&lease.part);

@@ -76,6 +76,16 @@ std::vector<Lease> decideLeases(const AttachInput& input, Places& places,
 /// count.
 bool sameTerms(const Lease& earlier, const Lease& wanted);
 
+// check_migration.cpp
+
+/// What `migration: vfio` needs of the host: the driver and the versions. Unknown ones are not
+/// refused.
+void checkMigrationHost(const AttachInput& input, std::vector<Objection>& objections);
+
+/// What it needs of the PF: mlx5_core, Ethernet and switchdev mode.
+void checkMigration(const MappedVf& entry, const PhysicalFunction& pf,
+                    std::vector<Objection>& objections);
+
 // adopt_element.cpp
 
 /// Whether this attach takes over the domain's own element for the entry: `adopt` is the mapping's

@@ -247,6 +247,9 @@ void decideForm(const AttachInput& input, const MappedVf& entry, const PhysicalF
   chooseAddresses(input, entry, earlier, progress.decided, lease, objections);
   lease.managed = entry.managed;
   vfOf(lease).interfaceForm = entry.interfaceForm;
+  if (entry.migrates) {
+    vfOf(lease).migrationDriver = mlx5MigrationDriver;
+  }
   progress.places.assign(earlier, lease, objections);
 }
 
@@ -278,6 +281,7 @@ void decideOne(const AttachInput& input, const MappedVf& entry, Progress& progre
   checkLinkLayer(entry, *pf, objections);
   checkManaged(entry, *pf, objections);
   checkForm(entry, *pf, objections);
+  checkMigration(entry, *pf, objections);
   // The VF: that of the earlier lease where it still fits.
   const Lease* earlier = earlierLease(input, entry.name);
   const Lease* kept = earlierFits(earlier, entry, *pf) ? earlier : nullptr;

@@ -107,13 +107,14 @@ std::string reasonToBind(const std::string& driver) {
 
 void bindVf(const Lease& lease, const VirtualFunction* vf, const std::string& reason, bool disrupts,
             std::vector<Step>& steps) {
-  if (lease.managed || (vf != nullptr && vf->driver == "vfio-pci")) {
+  const std::string driver = vfioDriverOf(lease);
+  if (lease.managed || (vf != nullptr && vf->driver == driver)) {
     return;
   }
-  // A VF that this plan creates must be unbound from vfio-pci before it can be removed.
+  // A VF that this plan creates must be unbound from its driver before it can be removed.
   const auto undo = vf == nullptr ? std::vector<Action>{BindDriver{lease.device, "", ""}}
                                   : undoBinding(lease, *vf);
-  steps.push_back({BindDriver{lease.device, "vfio-pci", "vfio-pci"}, undo, reason, disrupts});
+  steps.push_back({BindDriver{lease.device, driver, driver}, undo, reason, disrupts});
 }
 
 VirtualFunction Reprobe::between(VirtualFunction vf) const {
@@ -141,7 +142,7 @@ std::string reasonToUnbind(const Lease& lease, const VirtualFunction& vf,
   if (!vf.driver.empty() && !unbound.empty()) {
     return unboundReason(unbound.front());
   }
-  const bool onHostDriver = !vf.driver.empty() && vf.driver != "vfio-pci";
+  const bool onHostDriver = !vf.driver.empty() && !isVfioDriver(vf.driver);
   return lease.managed && vfOf(lease).infiniband && onHostDriver &&
                  !differing(Change::probe).empty()
              ? vf.driver + " reads GUIDs when it probes"
@@ -154,9 +155,9 @@ Reprobe unbindAround(const Lease& lease, const VirtualFunction& vf, const std::s
   }
   const BindDriver unbound{vf.address, "", vf.driverOverride};
   const BindDriver bound{vf.address, vf.driver, vf.driverOverride};
-  Reprobe reprobe{{{unbound, {bound}, reason, vf.driver != "vfio-pci"}}, {}};
+  Reprobe reprobe{{{unbound, {bound}, reason, !isVfioDriver(vf.driver)}}, {}};
   if (lease.managed) {
-    const bool guids = vfOf(lease).infiniband && vf.driver != "vfio-pci";
+    const bool guids = vfOf(lease).infiniband && !isVfioDriver(vf.driver);
     const char* const set = guids ? "the GUIDs are set" : "the values are set";
     reprobe.after.push_back({bound, {unbound}, set, false});
   }
@@ -274,8 +275,8 @@ std::vector<Step> stepsBetweenRuns(const std::vector<Lease>& leases, const Inven
     if (vf == nullptr || !otherDevice(lease, *findPf(inventory, lease.pf)).empty()) {
       continue;
     }
-    // libvirt skips the reset of a device that is already bound to vfio-pci.
-    if (vf->driver == "vfio-pci") {
+    // libvirt skips the reset of a device that is already bound to a VFIO driver.
+    if (isVfioDriver(vf->driver)) {
       steps.push_back({ResetFunction{vf->address}, {}, dataReason});
     }
     if (const VfSettings neutral = neutralValues(lease, vf->settings); neutral != VfSettings{}) {

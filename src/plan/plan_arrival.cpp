@@ -10,8 +10,10 @@ namespace vfpass::plan {
 namespace {
 
 // With what this host decides, and what the guest cannot see: which VF it is, and its attributes
-// but the MAC, by which the guest pairs it with its standby. libvirt compares the rest with the
-// state of the guest's devices anyway (virDomainDefCheckABIStability).
+// but the MAC, by which the guest pairs it with its standby or which its driver has read, and the
+// interrupt vectors of a VF that it keeps: QEMU compares them with the state that arrives
+// (get_pci_config_device). libvirt compares the rest with the state of the guest's devices anyway
+// (virDomainDefCheckABIStability).
 Lease withHostTerms(Lease arriving, const Lease& own) {
   arriving.pf = own.pf;
   arriving.pfPath = own.pfPath;
@@ -23,17 +25,23 @@ Lease withHostTerms(Lease arriving, const Lease& own) {
   arriving.original = own.original;
   arriving.generation = own.generation;
   if (isVf(arriving) && isVf(own)) {
-    const auto mac = vfOf(arriving).settings.mac;
+    const VfSettings there = vfOf(arriving).settings;
     vfOf(arriving).index = vfOf(own).index;
     vfOf(arriving).count = vfOf(own).count;
     vfOf(arriving).required = vfOf(own).required;
     vfOf(arriving).settings = vfOf(own).settings;
-    vfOf(arriving).settings.mac = mac;
+    vfOf(arriving).settings.mac = there.mac;
+    if (migrates(arriving)) {
+      vfOf(arriving).settings.msixVectors = there.msixVectors;
+    }
   }
   return arriving;
 }
 
-bool isTeamed(const Lease& lease) { return isVf(lease) && vfOf(lease).teamingWith.has_value(); }
+// The guest has no teamed VF while it moves, and takes the state of a migrating one with it.
+bool canMove(const Lease& lease) {
+  return isVf(lease) && (vfOf(lease).teamingWith || migrates(lease));
+}
 
 class ArrivingDomain {
  public:
@@ -55,10 +63,10 @@ class ArrivingDomain {
       return;
     }
     differs_ = true;
-    if (!isTeamed(arriving) || !isTeamed(*own)) {
+    if (!canMove(arriving) || !canMove(*own)) {
       object(subject() + " has " + describe(arriving) +
              " with other terms than its lease on this " + "host (" + join(terms, ", ") +
-             "), and only a VF with `teaming:` can be replaced");
+             "), and only a VF with `teaming:` or `migration: vfio` can be replaced");
       return;
     }
     const auto visible = differingTerms(withHostTerms(arriving, *own), *own);

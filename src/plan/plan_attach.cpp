@@ -221,6 +221,7 @@ AttachDecision planAttach(const AttachInput& given) {
       !(input.mapping.vfs.empty() && input.mapping.functions.empty())) {
     decision.objections.push_back(objectToMissingIommu());
   }
+  checkMigrationHost(input, decision.objections);
   Places places(input);
   decision.leases = decideLeases(input, places, decision.objections);
   chooseVectors(input, decision.leases, decision.plan.notes, decision.objections);

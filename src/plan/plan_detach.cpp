@@ -6,6 +6,7 @@
 
 #include "device_steps.hpp"
 #include "host_policy_objections.hpp"
+#include "vfpass/base/pci_files.hpp"
 #include "vfpass/plan/judge_holders.hpp"
 #include "vfpass/plan/lease_device.hpp"
 #include "vfpass/plan/owner_objections.hpp"
@@ -14,7 +15,7 @@ namespace vfpass::plan {
 namespace {
 
 bool isInUse(const VirtualFunction& vf, const std::vector<Holder>& holders) {
-  return vf.driver == "vfio-pci" || !objectToHolders(vf.address, holders, {}).empty();
+  return isVfioDriver(vf.driver) || !objectToHolders(vf.address, holders, {}).empty();
 }
 
 // Writing 0 to sriov_numvfs removes every VF of a PF. Allowed only with the last lease, only if
@@ -111,7 +112,7 @@ void restorePf(const PhysicalFunction& pf, const std::vector<Lease>& leases,
     }
     const VirtualFunction& vf = pf.vfs[vfOf(lease).index];
     Reprobe reprobe;
-    if (lease.state != LeaseState::reserved && vf.driver == "vfio-pci") {
+    if (lease.state != LeaseState::reserved && isVfioDriver(vf.driver)) {
       steps.push_back({ResetFunction{vf.address}, {}, "it was not reset after its last use"});
     }
     if (const VfSettings restored = settingsToRestore(lease); restored != VfSettings{}) {

@@ -121,7 +121,7 @@ void preparePf(const PhysicalFunction& pf, const std::vector<Lease>& leases,
   addConfigure(pf, leases, steps);
   for (const auto& lease : leases) {
     const unsigned index = vfOf(lease).index;
-    const char* const reason = "`managed: no` requires vfio-pci";
+    const std::string reason = "`managed: no` requires " + vfioDriverOf(lease);
     if (index >= pf.vfs.size()) {
       bindVf(lease, nullptr, reason, true, steps);
       continue;

@@ -26,7 +26,7 @@ bool hasSettingsOf(const MappedVf& entry, const LeasedVf& vf) {
     return automatic || vf.refused.contains(attribute) || !existsOn(attribute, vf.infiniband);
   });
   return differing.empty() && entry.interfaceForm == vf.interfaceForm &&
-         entry.teamingWith == vf.teamingWith;
+         entry.teamingWith == vf.teamingWith && entry.migrates == vf.migrationDriver.has_value();
 }
 
 /// Finds the lease for each entry; no lease is found twice.

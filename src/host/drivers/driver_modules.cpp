@@ -16,6 +16,7 @@
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 #include "vfpass/host/find_holders.hpp"
+#include "vfpass/host/pci_function.hpp"
 
 namespace vfpass::host {
 namespace {
@@ -143,20 +144,38 @@ std::string bestVfioDriver(std::string_view modalias, std::string_view aliases) 
   return best;
 }
 
-std::string bestVfioDriver(const Root& root, const std::string& directory) {
-  const auto modalias = root.readText(directory + "/modalias");
-  if (!modalias) {
-    return std::string(standard);
-  }
+namespace {
+
+std::optional<std::string> aliasesOfKernel(const Root& root) {
   // Keep modules.alias out of snapshots.
   const Root unrecorded;
   const Root& modules = root.isLive() ? unrecorded : root;
   const std::string release = modules.readText("proc/sys/kernel/osrelease").value_or("");
   const bool valid = !release.empty() && release.find('/') == std::string::npos;
-  const auto aliases =
-      valid ? modules.readText("lib/modules/" + release + "/modules.alias", aliasFileLimit)
-            : std::nullopt;
-  return bestVfioDriver(*modalias, aliases.value_or(""));
+  return valid ? modules.readText("lib/modules/" + release + "/modules.alias", aliasFileLimit)
+               : std::nullopt;
+}
+
+}  // namespace
+
+std::string bestVfioDriver(const Root& root, const std::string& directory) {
+  const auto modalias = root.readText(directory + "/modalias");
+  return modalias ? bestVfioDriver(*modalias, aliasesOfKernel(root).value_or(""))
+                  : std::string(standard);
+}
+
+std::optional<bool> hasVfioDriver(const Root& root, const std::string& driver) {
+  if (root.exists(driverPath(driver))) {
+    return true;
+  }
+  const auto aliases = aliasesOfKernel(root);
+  if (!aliases) {
+    return std::nullopt;
+  }
+  return std::ranges::any_of(splitLines(*aliases), [&](const std::string& line) {
+    const auto alias = aliasIn(line);
+    return alias && alias->driver == driver;
+  });
 }
 
 }  // namespace vfpass::host

@@ -159,6 +159,41 @@ TEST(MappingReader, RefusesWhatNeedsTheMacThatVfKeeps) {
   EXPECT_THAT(problems("mac: keep\ninfiniband: {}"), ElementsAre(HasSubstr("has no MAC address")));
 }
 
+TEST(MappingReader, ReadsMigration) {
+  EXPECT_TRUE(soundVf("migration: vfio").migrates);
+  EXPECT_FALSE(soundVf("migration: none").migrates);
+  EXPECT_FALSE(soundVf("").migrates);
+  EXPECT_THAT(problems("migration: live"), SizeIs(1));
+}
+
+TEST(MappingReader, RefusesWhatCannotMigrateByVfio) {
+  EXPECT_THAT(problems("migration: vfio\ninfiniband: {}"),
+              ElementsAre(HasSubstr("an InfiniBand VF cannot migrate")));
+  EXPECT_THAT(problems("migration: vfio\nteaming: {with: net0}"),
+              ElementsAre(HasSubstr("a teamed VF does not migrate")));
+  EXPECT_THAT(problems("migration: vfio\nmanaged: yes"),
+              ElementsAre(HasSubstr("with `managed: yes` libvirt binds it")));
+  EXPECT_THAT(problems("migration: vfio\nadopt: true\nindex: 1", "topology: flat\n"),
+              ElementsAre(HasSubstr("`adopt: true` leaves the element as it is")));
+  EXPECT_THAT(problems("migration: none\nmanaged: yes"), IsEmpty());
+}
+
+TEST(MappingReader, RefusesDevicesThatKeepTheVmFromMigrating) {
+  EXPECT_THAT(problems("migration: vfio\n", "gpus: [{name: gpu0, pci: \"0000:41:00.0\"}]\n"),
+              ElementsAre(HasSubstr("`gpu0` keeps the VM from migrating")));
+  const std::string other = "  - {name: rail1, pf: {rdma: mlx5_1}";
+  const auto withOther = [&](const std::string& rest) {
+    return readMappingText(
+               "version: 1\nvm: train0\nvfs:\n  - {name: rail0, pf: {rdma: mlx5_0}, "
+               "migration: vfio}\n" +
+               other + rest + "}\n")
+        .problems.size();
+  };
+  EXPECT_EQ(withOther(""), 1U);
+  EXPECT_EQ(withOther(", migration: vfio"), 0U);
+  EXPECT_EQ(withOther(", teaming: {with: net0}"), 0U);
+}
+
 TEST(MappingReader, RefusesZeroAndMulticastAddresses) {
   EXPECT_THAT(problems("mac: \"00:00:00:00:00:00\""), ElementsAre(HasSubstr("each boot")));
   EXPECT_THAT(problems("mac: \"01:00:5e:00:00:01\""), ElementsAre(HasSubstr("multicast")));

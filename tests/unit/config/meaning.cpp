@@ -69,6 +69,7 @@ void putVf(Lines& lines, const MappedVf& vf) {
   lines.put("managed", vf.managed);
   lines.put("interface", vf.interfaceForm);
   lines.put("teaming with", vf.teamingWith);
+  lines.put("migrates by vfio", vf.migrates);
   lines.put("guest address", vf.guest.address);
   lines.put("guest mtu", vf.guest.mtu);
   lines.put("guest name", vf.guest.name);

@@ -121,6 +121,32 @@ INSTANTIATE_TEST_SUITE_P(
              "<hostdev type='pci'><source><address bus='1'/></source>"
              "<alias name='ua-vfpass-rail0'/></hostdev>"}));
 
+// A VF that migrates: the driver is part of the element, as a <hostdev> and as an <interface>.
+TEST(CarriesLeases, RequiresTheDriverOfAMigratingVf) {
+  Fixture fixture;
+  for (auto& lease : fixture.leases) {
+    vfOf(lease).teamingWith.reset();
+    vfOf(lease).migrationDriver = "mlx5_vfio_pci";
+  }
+  const std::string with =
+      withLeases(fixture.xml, fixture.leases, builtInTemplates(), fake::sealKey());
+  EXPECT_TRUE(carriesLeases(with, fixture.leases, fake::sealKey()));
+  EXPECT_EQ(withLeases(with, {}, builtInTemplates(), fake::sealKey()), fixture.xml);
+  const std::string element = "<driver name='vfio' model='mlx5_vfio_pci'/>";
+  const auto differences = [&](const std::string& instead) {
+    return elementDifferences(replaced(with, element, instead), fixture.leases);
+  };
+  EXPECT_THAT(differences(element), testing::IsEmpty());
+  EXPECT_THAT(
+      differences(""),
+      testing::ElementsAre(testing::HasSubstr("the XML has no <driver>, the lease records one")));
+  EXPECT_THAT(differences("<driver name='vfio'/>"), testing::SizeIs(1));
+  EXPECT_THAT(differences("<driver name='vfio' model='vfio-pci'/>"), testing::SizeIs(1));
+  vfOf(fixture.leases[0]).migrationDriver.reset();
+  EXPECT_THAT(elementDifferences(with, fixture.leases), testing::SizeIs(1))
+      << "a VF that does not migrate has no such driver";
+}
+
 class LibvirtsXml : public testing::TestWithParam<Edit> {};
 
 // What libvirt adds by itself, and what affects only the guest.

@@ -91,6 +91,7 @@ std::variant<LeasedVf, LeasedFunction> randomDevice(Chance& chance) {
   }
   vf.interfaceForm = chance.coin();
   vf.teamingWith = chance.maybe([] { return std::string("net0"); });
+  vf.migrationDriver = chance.maybe([] { return std::string(mlx5MigrationDriver); });
   return vf;
 }
 

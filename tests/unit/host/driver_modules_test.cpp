@@ -44,5 +44,20 @@ TEST(VfioDriverMatch, UsesAliasesOfRunningKernel) {
   EXPECT_EQ(driver(), "vfio-pci");
 }
 
+TEST(HasVfioDriver, IsLoadedOrHasAModule) {
+  const hosts::SysfsTree tree;
+  const auto has = [&](const char* driver) { return hasVfioDriver(Root(tree.path()), driver); };
+  EXPECT_EQ(has("mlx5_vfio_pci"), std::nullopt) << "no modules.alias: not known";
+  tree.file("proc/sys/kernel/osrelease", "6.12.1\n");
+  tree.file("lib/modules/6.12.1/modules.alias", "alias vfio_pci:v*d*sv*sd*bc*sc*i* vfio_pci\n");
+  EXPECT_EQ(has("mlx5_vfio_pci"), false);
+  EXPECT_EQ(has("vfio-pci"), true);
+  tree.file("lib/modules/6.12.1/modules.alias", aliases);
+  EXPECT_EQ(has("mlx5_vfio_pci"), true);
+  tree.file("lib/modules/6.12.1/modules.alias", "");
+  tree.file("sys/bus/pci/drivers/mlx5_vfio_pci/bind", "");
+  EXPECT_EQ(has("mlx5_vfio_pci"), true) << "built in, or loaded from elsewhere";
+}
+
 }  // namespace
 }  // namespace vfpass::host

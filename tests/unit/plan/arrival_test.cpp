@@ -106,9 +106,38 @@ TEST_F(ArrivalTest, RefusesAnEntryThatTheArrivingGuestLacks) {
 
 TEST_F(ArrivalTest, ReplacesOnlyTeamedVfs) {
   vfOf(there).teamingWith = vfOf(here).teamingWith = std::nullopt;
-  EXPECT_THAT(onlyObjection(migrate()), HasSubstr("only a VF with `teaming:` can be replaced"));
+  EXPECT_THAT(onlyObjection(migrate()),
+              HasSubstr("only a VF with `teaming:` or `migration: vfio` can be replaced"));
   there.part = here.part = LeasedFunction{};
-  EXPECT_THAT(onlyObjection(migrate()), HasSubstr("only a VF with `teaming:` can be replaced"));
+  EXPECT_THAT(onlyObjection(migrate()),
+              HasSubstr("only a VF with `teaming:` or `migration: vfio` can be replaced"));
+}
+
+TEST_F(ArrivalTest, ReplacesAVfThatMigratesByVfioOnBothHosts) {
+  for (Lease* lease : {&there, &here}) {
+    vfOf(*lease).teamingWith.reset();
+    vfOf(*lease).migrationDriver = "mlx5_vfio_pci";
+    vfOf(*lease).settings.msixVectors = 9;
+  }
+  EXPECT_THAT(migrate().leases, ElementsAre(here));
+  vfOf(here).settings.msixVectors = 17;
+  EXPECT_THAT(onlyObjection(migrate()), HasSubstr("notice: msix-vectors"));
+  vfOf(here).settings.msixVectors = 9;
+  vfOf(here).settings.mac = MacAddress{{2, 0, 0, 0, 0, 1}};
+  EXPECT_THAT(onlyObjection(migrate()), HasSubstr("notice: mac"));
+}
+
+TEST_F(ArrivalTest, RefusesAVfThatMigratesOnOneHostAndIsTeamedOnTheOther) {
+  vfOf(here).teamingWith.reset();
+  vfOf(here).migrationDriver = "mlx5_vfio_pci";
+  EXPECT_THAT(onlyObjection(migrate()), HasSubstr("notice: VFIO driver, teaming"));
+  std::swap(here, there);
+  EXPECT_THAT(onlyObjection(migrate()), HasSubstr("notice: VFIO driver, teaming"));
+}
+
+TEST_F(ArrivalTest, RefusesAVfThatCanMoveOnOnlyOneHost) {
+  vfOf(here).teamingWith.reset();
+  EXPECT_THAT(onlyObjection(migrate()), HasSubstr("can be replaced"));
 }
 
 TEST_F(ArrivalTest, RefusesWhatTheGuestWouldNotice) {

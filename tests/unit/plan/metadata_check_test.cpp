@@ -73,6 +73,8 @@ TEST_F(MetadataCheckTest, DetectsChangeOfEveryTerm) {
   EXPECT_EQ(termOf([](Lease& each) { each.managed = true; }), "managed");
   EXPECT_EQ(termOf([](Lease& each) { vfOf(each).interfaceForm = true; }), "form");
   EXPECT_EQ(termOf([](Lease& each) { vfOf(each).teamingWith = "x"; }), "teaming");
+  EXPECT_EQ(termOf([](Lease& each) { vfOf(each).migrationDriver = "mlx5_vfio_pci"; }),
+            "VFIO driver");
   EXPECT_EQ(termOf([](Lease& each) { each.persistent = false; }), "persistent");
   EXPECT_EQ(termOf([](Lease& each) { each.guest.address.bus = 9; }), "guest address");
   EXPECT_EQ(termOf([](Lease& each) { each.original.driver = "x"; }), "original driver");

@@ -92,7 +92,8 @@ TEST(LeaseJson, RefusesMissingMembers) {
   for (const auto& [name, value] : whole.items()) {
     Json part = whole;
     part.erase(name);
-    if (name == "teaming-with" || name == "edits" || name == "refused") {  // the optional ones
+    if (name == "teaming-with" || name == "migration-driver" || name == "edits" ||
+        name == "refused") {  // the optional ones
       EXPECT_EQ(leaseFailure(part.dump()), "no failure");
       continue;
     }
@@ -207,6 +208,7 @@ TEST(LeaseJson, RefusesValuesThatNoMappingHas) {
            {"/vf-name", "../x"},
            {"/vf-name", ""},
            {"/vfio-driver", "other"},
+           {"/migration-driver", "other"},
            {"/settings/vlan", Json{{"id", 4095}, {"qos", 0}, {"protocol", "802.1Q"}}},
            {"/settings/vlan", Json{{"id", 1}, {"qos", 8}, {"protocol", "802.1Q"}}},
            {"/guest/port",

@@ -48,6 +48,7 @@ Lease sampleLease(std::uint8_t domain, const std::string& name, unsigned vfIndex
   lease.managed = true;
   vfOf(lease).interfaceForm = true;
   vfOf(lease).teamingWith = "net0";
+  vfOf(lease).migrationDriver = "mlx5_vfio_pci";
   lease.persistent = domain % 2 == 0;
   lease.guest = {PciAddress{0, 5, 0, 0}, RootPort{5, PciAddress{0, 0, 2, 1}, true}, {}};
   lease.edits = {{"hard-limit", EditPlace::memtune, {"<hard_limit unit='KiB'>1</hard_limit>"}}};

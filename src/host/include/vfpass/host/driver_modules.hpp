@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -17,6 +18,10 @@ std::string bestVfioDriver(std::string_view modalias, std::string_view aliases);
 /// The same for the function in sysfs directory `directory`, with the running kernel's modules.
 /// vfio-pci for a captured tree, which has no modules.alias.
 std::string bestVfioDriver(const Root& root, const std::string& directory);
+
+/// Whether the running kernel has this VFIO driver: it is loaded, or modules.alias names its
+/// module. nullopt if there is no such file, as in a captured tree.
+std::optional<bool> hasVfioDriver(const Root& root, const std::string& driver);
 
 /// True for the modules that vfpass may load: VFIO drivers (isVfioDriver) and SoftRoCE.
 bool isLoadable(std::string_view module);

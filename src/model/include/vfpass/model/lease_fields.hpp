@@ -119,6 +119,7 @@ void terms(Archive& archive, Lease& lease) {
   archive("managed", lease.managed);
   archive("interface-form", vf.interfaceForm);
   archive("teaming-with", vf.teamingWith);
+  archive.checked("migration-driver", vf.migrationDriver, isOptionalVfioDriver);
   archive.checked("vfio-driver", function.vfioDriver, isOptionalVfioDriver);
   archive.checked("nvlink-module", function.nvlinkModule, isOptionalByte);
   archive("persistent", lease.persistent);

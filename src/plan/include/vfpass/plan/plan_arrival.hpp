@@ -20,8 +20,10 @@ struct ArrivalDecision {
 
 /// Compares the metadata of an arriving domain with its leases on this host (`known`: those of all
 /// domains). A lease that has changed since, or the one of another host, is replaced by this host's
-/// if the VF is teamed, so that the guest has none while it moves, and if the guest cannot tell the
-/// two VFs apart. `prepare` follows and checks the result like that of any start.
+/// if the VF is teamed, so that the guest has none while it moves, or migrates by VFIO on both
+/// hosts, and if the guest cannot tell the two VFs apart. `prepare` follows and checks the result
+/// like that of any start. Whether the two cards can exchange the state of a VF is for their
+/// firmware to say (LOAD_VHCA_STATE).
 ///
 /// A restored domain without any lease is left to `prepare`, which rebuilds lost leases.
 ArrivalDecision planArrival(Arrival arrival, const Uuid& domain, const std::string& domainName,

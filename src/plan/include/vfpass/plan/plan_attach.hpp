@@ -61,7 +61,10 @@ struct AttachInput {
   /// machine all guest addresses are flat.
   std::optional<GuestMachine> machine;
   HypervisorVersions versions;
-  Topology topology;  ///< the host's PCI tree
+  /// Of the running kernel, read if an entry has `migration: vfio`; nullopt: unknown.
+  std::optional<Version> kernel = {};
+  std::optional<bool> hasMigrationDriver = {};  ///< mlx5MigrationDriver
+  Topology topology;                            ///< the host's PCI tree
   /// Of the fabric manager, if the mapping has `nvlink: partition`. nullopt: `partitionProblem`
   /// says why they are not known; empty: a captured tree lacks them.
   std::optional<std::vector<FabricPartition>> partitions = {};
