@@ -95,6 +95,10 @@ void checkAts(const View& view, Results& results);
 void checkVfAts(const View& view, Results& results);
 /// Names the NICs without mlx5's firmware, and the checks that do not apply to them.
 void checkOtherNics(const View& view, Results& results);
+/// Shows for each PF whose VFs are to migrate the state of the VFIO driver and the firmware's
+/// setting.
+void checkMigration(const View& view, Results& results);
+std::string withoutMigration(const View& view);  ///< why checkMigration does not apply
 /// Checks in every configuration that OpenSM reads on this host that it enables virtual ports.
 void checkOpenSm(const View& view, Results& results);
 std::string withoutInfiniband(const View& view);  ///< why checkOpenSm does not apply

@@ -75,7 +75,7 @@ void addRequirements(const Topology& topology, const Mapping& mapping, Requireme
     const bool guids = vf.guidsAutomatic || vf.settings.nodeGuid || vf.settings.portGuid;
     requirements.vfs.push_back({mapping.vm, vf.name, pf->address, vf.managed, guids,
                                 vf.settings.vlan.has_value(), vf.guest.mtu, legacyOnly(vf),
-                                vf.teamingWith.has_value(), vf.index});
+                                vf.teamingWith.has_value(), vf.index, vf.migrates});
   }
   for (const MappedFunction& function : mapping.functions) {
     if (findFunction(topology, function.pci) == nullptr) {
@@ -139,7 +139,7 @@ Requirements requireEverything(const Topology& topology) {
   Requirements requirements;
   for (const std::size_t pf : topology::pfs(topology)) {
     requirements.vfs.push_back(
-        {"", "", topology.functions[pf].address, true, true, true, anyMtu, {}, true});
+        {"", "", topology.functions[pf].address, true, true, true, anyMtu, {}, true, {}, true});
   }
   topology::NvlinkJudgement nvlink;
   for (const std::size_t gpu : topology::nvlinkBoard(topology).gpus) {

@@ -113,13 +113,20 @@ std::string withoutEswitch(const View& view) {
              : "no Ethernet PF with SR-IOV and an embedded switch";
 }
 
+// The requirement for this PF that leaves the least choice.
 const Requirement* requirementFor(const View& view, const Device& pf) {
   const auto& requirements = view.requirements().vfs;
-  const auto strict = std::ranges::find_if(requirements, [&](const Requirement& requirement) {
-    return requirement.pf == pf.address && !requirement.legacyOnly.empty();
-  });
-  const auto any = std::ranges::find(requirements, pf.address, &Requirement::pf);
-  return strict != requirements.end() ? &*strict : any != requirements.end() ? &*any : nullptr;
+  const auto find = [&](auto isSuch) {
+    const auto found = std::ranges::find_if(requirements, [&](const Requirement& requirement) {
+      return requirement.pf == pf.address && isSuch(requirement);
+    });
+    return found == requirements.end() ? nullptr : &*found;
+  };
+  if (const auto* legacy = find([](const auto& each) { return !each.legacyOnly.empty(); })) {
+    return legacy;
+  }
+  const auto* migrating = find([](const auto& each) { return each.migration; });
+  return migrating != nullptr ? migrating : find([](const auto&) { return true; });
 }
 
 std::string entryOf(const Requirement& requirement) {
@@ -135,6 +142,10 @@ std::pair<std::string, std::string> expectedMode(const View& view, const Device&
                           join(requirement->legacyOnly, ", ")};
   }
   const auto policy = view.requirements().eswitchModes.find(pf.address);
+  // A snapshot's requirements name no VM (requireEverything()).
+  if (requirement != nullptr && requirement->migration && !requirement->vm.empty()) {
+    return {"switchdev", "switchdev: " + entryOf(*requirement) + " has `migration: vfio`"};
+  }
   if (policy != view.requirements().eswitchModes.end()) {
     return {policy->second, policy->second + ": set in host.yaml"};
   }
@@ -185,7 +196,12 @@ constexpr std::array eswitchTable{
 
     Check{"eswitch",
           "in switchdev mode VFs have no VLAN, no spoof check, and need rules to reach the wire",
-          withoutEswitch, checkMode}};
+          withoutEswitch, checkMode},
+
+    Check{"vf-migration",
+          "a guest keeps its VF while it migrates only if the VF's driver and the card's firmware "
+          "save its state",
+          withoutMigration, checkMigration}};
 
 }  // namespace
 

@@ -10,10 +10,11 @@
 namespace vfpass::doctor {
 namespace {
 
-constexpr std::array names{"ATS_ENABLED",  "INTERNAL_CPU_OFFLOAD_ENGINE",
-                           "LINK_TYPE_P1", "LINK_TYPE_P2",
-                           "NUM_OF_VFS",   "PF_NUM_OF_VF",
-                           "SRIOV_EN",     "PF_NUM_OF_VF_VALID"};
+constexpr std::array names{"ATS_ENABLED",      "INTERNAL_CPU_OFFLOAD_ENGINE",
+                           "LINK_TYPE_P1",     "LINK_TYPE_P2",
+                           "NUM_OF_VFS",       "PF_NUM_OF_VF",
+                           "SRIOV_EN",         "PF_NUM_OF_VF_VALID",
+                           "VF_MIGRATION_MODE"};
 constexpr std::size_t valueLimit = 40;
 constexpr std::uint64_t usualVfs = 16;
 constexpr std::string_view unknown = "-";

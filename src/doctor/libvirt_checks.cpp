@@ -135,11 +135,13 @@ struct Feature {
 
 constexpr Version hooksInFolder{6, 5};
 constexpr Version teaming{7, 1};
+constexpr Version driverModel{10, 0};
 constexpr std::array features{Feature{hooksInFolder, "hooks in qemu.d"},
                               Feature{teaming, "hostdev teaming"},
                               Feature{{8, 2}, "qemu:override (GPUDirect cliques, link speeds)"},
-                              Feature{{9, 1}, "driver model mlx5_vfio_pci"}};
-constexpr unsigned qemuThatMigratesVfs = 8;
+                              Feature{driverModel, "driver model mlx5_vfio_pci"}};
+// 8.0 needs x-enable-migration=on, which libvirt does not set.
+constexpr Version qemuThatMigratesVfs{8, 1};
 
 // From the library's file name: libvirt.so.0.9000.0 is version 9.0.0.
 std::optional<std::string> libraryVersion(const host::Root& root) {
@@ -179,9 +181,26 @@ Versions versionsOf(const View& view) {
   return {answer->substr(0, blank), std::string(trim(answer->substr(blank)))};
 }
 
-const Requirement* teamingRequirement(const View& view) {
-  const auto found = std::ranges::find(view.requirements().vfs, true, &Requirement::teaming);
+const Requirement* requirementWith(const View& view, bool Requirement::*feature) {
+  const auto found = std::ranges::find(view.requirements().vfs, true, feature);
   return found == view.requirements().vfs.end() || found->vm.empty() ? nullptr : &*found;
+}
+
+/// The lowest version of libvirt that the mappings can use, and for which of them.
+struct NeededLibvirt {
+  Version version = hooksInFolder;
+  std::string expected = "6.5 or later";
+};
+
+NeededLibvirt neededLibvirt(const View& view) {
+  if (const Requirement* moves = requirementWith(view, &Requirement::migration)) {
+    return {driverModel,
+            "10.0 or later: " + moves->vm + ", " + moves->entry + " has `migration: vfio`"};
+  }
+  if (const Requirement* team = requirementWith(view, &Requirement::teaming)) {
+    return {teaming, "7.1 or later: " + team->vm + ", " + team->entry + " uses teaming"};
+  }
+  return {};
 }
 
 std::string allowed(const Version& version) {
@@ -195,36 +214,38 @@ std::string allowed(const Version& version) {
 }
 
 void checkLibvirtVersion(const View& view, Results& results) {
-  const Requirement* team = teamingRequirement(view);
-  const std::string expected =
-      team != nullptr ? "7.1 or later: " + team->vm + ", " + team->entry + " uses teaming"
-                      : "6.5 or later";
+  const auto [needed, expected] = neededLibvirt(view);
   const std::string found = versionsOf(view).libvirt;
   const auto version = leadingVersion(found);
   if (!version) {
     results.notObservable("", expected,
                           "libvirt does not respond, and no library shows its version",
                           "virsh version");
-  } else if (*version < (team != nullptr ? teaming : hooksInFolder)) {
+  } else if (*version < needed) {
     results.failed("", expected, found + allowed(*version), "install a newer libvirt");
   } else {
     results.passed("", expected, found + allowed(*version));
   }
 }
 
-// vfpass requires no particular version; the finding shows what this one allows.
+// Only `migration: vfio` requires a version; otherwise the finding shows what this one allows.
 void checkQemuVersion(const View& view, Results& results) {
-  const std::string expected = "any; 8.0 or later to migrate a VF itself";
+  const Requirement* moves = requirementWith(view, &Requirement::migration);
+  const std::string expected = moves != nullptr ? "8.1 or later: " + moves->vm + ", " +
+                                                      moves->entry + " has `migration: vfio`"
+                                                : "any; 8.1 or later to migrate a VF itself";
   const std::string found = versionsOf(view).qemu;
   const auto version = leadingVersion(found);
   if (!version) {
     results.notObservable(
         "", expected, "libvirt does not respond",
         std::string("qemu-system-") + (isArm(view) ? "aarch64" : "x86_64") + " --version");
+  } else if (*version >= qemuThatMigratesVfs) {
+    results.passed("", expected, found + ": VFs can migrate");
+  } else if (moves != nullptr) {
+    results.failed("", expected, found + ": migrates only teamed VFs", "install a newer QEMU");
   } else {
-    results.passed("", expected,
-                   found + (version->first < qemuThatMigratesVfs ? ": migrates only teamed VFs"
-                                                                 : ": VFs can migrate"));
+    results.passed("", expected, found + ": migrates only teamed VFs");
   }
 }
 

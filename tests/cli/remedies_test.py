@@ -44,6 +44,7 @@ ALLOWED = {
     "mkdir": r"-p /etc/\S+\.d",
     "mlnx_qos": r"-i .*",
     "mlxconfig": r"(-e )?-d \S+ (query|set) ?.*",
+    "modinfo": r"\w+",
     "modprobe": r"(-r )?[\w-]*",
     "mokutil": r"--(import|test-key) .*",
     "mstconfig": r"(-e )?-d \S+ (query|set) ?.*",

@@ -47,6 +47,25 @@ TEST_F(DaemonTest, TeamingRequiresLibvirt71) {
   EXPECT_EQ(outcome("libvirt-version"), Outcome::failed);
 }
 
+TEST_F(DaemonTest, MigrationRequiresLibvirt10AndQemu81) {
+  require({});
+  versions("9.10.0 8.0.5");
+  EXPECT_THAT(finding("libvirt-version").seen,
+              testing::EndsWith("without driver model mlx5_vfio_pci"));
+  EXPECT_EQ(finding("qemu-version").seen, "8.0.5: migrates only teamed VFs");
+  EXPECT_EQ(outcome("libvirt-version"), Outcome::passed);
+  EXPECT_EQ(outcome("qemu-version"), Outcome::passed);
+  requirements.vfs[0].migration = true;
+  EXPECT_EQ(outcome("libvirt-version"), Outcome::failed);
+  EXPECT_EQ(finding("libvirt-version").expected,
+            "10.0 or later: train0, rail0 has `migration: vfio`");
+  EXPECT_EQ(outcome("qemu-version"), Outcome::failed);
+  EXPECT_EQ(finding("qemu-version").expected, "8.1 or later: train0, rail0 has `migration: vfio`");
+  versions("10.0.0 8.1.0");
+  EXPECT_EQ(outcome("libvirt-version"), Outcome::passed);
+  EXPECT_EQ(outcome("qemu-version"), Outcome::passed);
+}
+
 TEST_F(DaemonTest, ReadsVersionFromLibraryWithoutDaemon) {
   const auto path = tree.path() / "usr/lib/x86_64-linux-gnu/libvirt.so.0";
   std::filesystem::create_directories(path.parent_path());

@@ -47,6 +47,20 @@ TEST_F(Eswitch, VlanRequiresLegacyDespitePolicy) {
   EXPECT_EQ(outcome("eswitch"), Outcome::passed);
 }
 
+TEST_F(Eswitch, MigrationRequiresSwitchdev) {
+  require({});
+  requirements.vfs.push_back(requirements.vfs[0]);
+  requirements.vfs[1].migration = true;
+  requirements.vfs[1].entry = "rail1";
+  mode("switchdev");
+  EXPECT_EQ(finding("eswitch").expected, "switchdev: train0, rail1 has `migration: vfio`");
+  EXPECT_EQ(outcome("eswitch"), Outcome::passed);
+  mode("legacy");
+  EXPECT_EQ(finding("eswitch").remedy,
+            "set embedded-switch-mode: switchdev for PF 0000:03:00.0 in host.yaml, then run vfpass "
+            "host apply");
+}
+
 TEST_F(Eswitch, IsWaivedForInfiniband) {
   function(pf).rdma[0].ports[0].linkLayer = LinkLayer::infiniband;
   EXPECT_EQ(outcome("eswitch"), Outcome::waived);

@@ -32,6 +32,7 @@ struct Requirement {
   std::vector<std::string> legacyOnly;  ///< required attributes that switchdev mode refuses
   bool teaming = false;
   std::optional<unsigned> index = {};  ///< of the VF, if the entry names it
+  bool migration = false;              ///< `migration: vfio`
 };
 
 /// A device that a mapping names and the host lacks.

@@ -1,0 +1,88 @@
+#include <gtest/gtest.h>
+
+#include "doctored_host.hpp"
+
+namespace vfpass::doctor {
+namespace {
+
+class VfMigration : public testing::Test, public DoctoredHost {
+ protected:
+  VfMigration() {
+    function(pf).vendor = 0x15b3;
+    function(pf).totalVfs = 8;
+    require({});
+    requirements.vfs[0].migration = true;
+    kernel("6.12.1");
+    driver("loaded");
+    firmware("VF_MIGRATION_MODE MIGRATION_ENABLED(2) MIGRATION_ENABLED(2)");
+  }
+  void kernel(const std::string& release) const {
+    file("proc/sys/kernel/osrelease", release + "\n");
+  }
+  void driver(const std::string& state) const {
+    file("vfpass/modules/mlx5_vfio_pci/state", state + "\n");
+  }
+  void firmware(const std::string& settings) const {
+    file("vfpass/firmware/0000:03:00.0", settings + "\n");
+  }
+};
+
+TEST_F(VfMigration, ShowsDriverAndFirmwareOfThePf) {
+  const Finding found = finding("vf-migration");
+  EXPECT_EQ(found.outcome, Outcome::passed);
+  EXPECT_EQ(found.subject, "mlx5_0");
+  EXPECT_EQ(found.seen,
+            "mlx5_vfio_pci loaded (Linux 6.12), VF_MIGRATION_MODE MIGRATION_ENABLED(2)");
+  driver("installed");
+  EXPECT_EQ(outcome("vf-migration"), Outcome::passed);
+}
+
+TEST_F(VfMigration, IsWaivedWithoutSuchAMapping) {
+  requirements.vfs[0].migration = false;
+  EXPECT_EQ(outcome("vf-migration"), Outcome::waived);
+}
+
+TEST_F(VfMigration, NamesTheKernelThatLacksTheDriver) {
+  driver("absent");
+  EXPECT_EQ(outcome("vf-migration"), Outcome::failed);
+  EXPECT_NE(finding("vf-migration").remedy.find("CONFIG_MLX5_VFIO_PCI"), std::string::npos);
+  driver("loaded");
+  kernel("6.1.0-30-amd64");
+  EXPECT_EQ(finding("vf-migration").remedy,
+            "boot Linux 6.2 or newer, or use teaming: instead of migration: in the mapping");
+}
+
+TEST_F(VfMigration, NamesTheFirmwareThatDoesNotPermitIt) {
+  firmware("VF_MIGRATION_MODE DEVICE_DEFAULT(0) DEVICE_DEFAULT(0)");
+  EXPECT_EQ(outcome("vf-migration"), Outcome::failed);
+  EXPECT_EQ(finding("vf-migration").remedy,
+            "mstconfig -d 0000:03:00.0 set VF_MIGRATION_MODE=2, then power-cycle the machine");
+  firmware("VF_MIGRATION_MODE DEVICE_DEFAULT(0) MIGRATION_ENABLED(2)");
+  EXPECT_EQ(finding("vf-migration").remedy, "power-cycle the machine");
+  firmware("SRIOV_EN True(1) True(1)");
+  EXPECT_EQ(outcome("vf-migration"), Outcome::failed);
+  EXPECT_NE(finding("vf-migration").seen.find("no VF_MIGRATION_MODE"), std::string::npos);
+}
+
+TEST_F(VfMigration, IsNotObservableWhereNothingTells) {
+  firmware("garbage");
+  EXPECT_EQ(outcome("vf-migration"), Outcome::notObservable);
+  EXPECT_EQ(finding("vf-migration").remedy,
+            "sudo mstconfig -e -d 0000:03:00.0 query VF_MIGRATION_MODE");
+  firmware("VF_MIGRATION_MODE - MIGRATION_ENABLED(2)");
+  EXPECT_EQ(outcome("vf-migration"), Outcome::notObservable);
+}
+
+TEST(VfMigrationDriver, IsNotObservableInATreeWithoutTheAnswer) {
+  DoctoredHost host;
+  host.function(host.pf).vendor = 0x15b3;
+  host.require({});
+  host.requirements.vfs[0].migration = true;
+  host.file("vfpass/firmware/0000:03:00.0",
+            "VF_MIGRATION_MODE MIGRATION_ENABLED(2) MIGRATION_ENABLED(2)\n");
+  EXPECT_EQ(host.finding("vf-migration").outcome, Outcome::notObservable);
+  EXPECT_EQ(host.finding("vf-migration").remedy, "modinfo mlx5_vfio_pci");
+}
+
+}  // namespace
+}  // namespace vfpass::doctor
