@@ -19,6 +19,7 @@
 #include "vfpass/host/function_reset.hpp"
 #include "vfpass/host/link_settings.hpp"
 #include "vfpass/host/pci_function.hpp"
+#include "vfpass/host/port_function.hpp"
 #include "vfpass/host/soft_roce_links.hpp"
 #include "vfpass/mlx5_firmware.hpp"
 #include "vfpass/port_fault.hpp"
@@ -80,8 +81,19 @@ struct SystemKernel::Implementation {
   void bind(const BindDriver& action, KernelWriter& with) const {
     const auto deadline = bind();
     host::bindDriver(
-        root, with, [deadline](const std::string& module) { loadModule(module, deadline); }, action,
+        root, with, [deadline](const std::string& module) { loadModule(module, deadline); },
+        [this](const PciAddress& vf, bool migratable) { setMigratable(vf, migratable); }, action,
         deadline);
+  }
+
+  // A whole function has no PF and no such capability.
+  void setMigratable(const PciAddress& vf, bool migratable) const {
+    const auto pf = readPfOf(root, vf);
+    for (const VfLink& link : pf ? readVfLinks(root, *pf) : std::vector<VfLink>()) {
+      if (link.address == vf) {
+        host::setMigratable(*pf, link.index, migratable, netlink());
+      }
+    }
   }
 
   [[nodiscard]] PhysicalFunction readPf(const PciAddress& pf, const std::vector<PciAddress>* wanted,

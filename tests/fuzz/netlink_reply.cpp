@@ -15,6 +15,7 @@
 #include "netlink/netlink_message.hpp"
 #include "vfpass/host/flow_control.hpp"
 #include "vfpass/host/link_settings.hpp"
+#include "vfpass/host/port_function.hpp"
 
 namespace vfpass::fuzz {
 namespace {
@@ -45,6 +46,7 @@ void runTarget(std::string_view input) {
   host::parseDcbReply(input, "ens1");
   host::parseFamily(input);
   host::parseEswitchReply(input, devlinkFamily, pf);
+  host::parsePortFunction(input, devlinkFamily, pf, 0);
 }
 
 }  // namespace vfpass::fuzz

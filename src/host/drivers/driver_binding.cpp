@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <functional>
 #include <system_error>
 #include <thread>
 
@@ -15,6 +16,7 @@
 #include "vfpass/base/text.hpp"
 #include "vfpass/host/find_holders.hpp"
 #include "vfpass/host/pci_function.hpp"
+#include "vfpass/lease.hpp"
 
 namespace vfpass::host {
 namespace {
@@ -125,7 +127,11 @@ class Binding {
   void setOverride(const std::string& driver);
   void unbind();
   void bind(const std::string& driver);
+  /// Binds to this driver; empty: to none.
+  void rebind(const std::string& driver);
   [[nodiscard]] const std::string& name() const { return name_; }
+  /// Called while the function is unbound, with the driver that it gets.
+  std::function<void(const std::string& driver)> whileUnbound = [](const std::string&) {};
 
  private:
   void write(const std::string& path, std::string_view text) {
@@ -173,6 +179,14 @@ void Binding::bind(const std::string& driver) {
   }
 }
 
+void Binding::rebind(const std::string& driver) {
+  unbind();
+  whileUnbound(driver);
+  if (!driver.empty()) {
+    bind(driver);
+  }
+}
+
 void requireDriverName(const std::string& driver, const std::string& name) {
   if (!driver.empty() && !isDriverName(driver)) {
     throw Error(
@@ -200,10 +214,7 @@ std::string rollBack(Binding& binding, const std::string& oldDriver,
                      const std::string& oldOverride) {
   try {
     if (binding.driver() != oldDriver) {
-      binding.unbind();
-      if (!oldDriver.empty()) {
-        binding.bind(oldDriver);
-      }
+      binding.rebind(oldDriver);
     }
     binding.setOverride(oldOverride);
     return "; the previous driver was restored";
@@ -212,11 +223,8 @@ std::string rollBack(Binding& binding, const std::string& oldDriver,
   }
 }
 
-void rebind(Binding& binding, const BindDriver& action, const std::string& oldOverride) {
-  binding.unbind();
-  if (!action.driver.empty()) {
-    binding.bind(action.driver);
-  }
+void execute(Binding& binding, const BindDriver& action, const std::string& oldOverride) {
+  binding.rebind(action.driver);
   const std::string& now = action.driver.empty() ? oldOverride : action.driver;
   if (now != action.driverOverride) {
     binding.setOverride(action.driverOverride);
@@ -226,7 +234,8 @@ void rebind(Binding& binding, const BindDriver& action, const std::string& oldOv
 }  // namespace
 
 void bindDriver(const Root& root, KernelWriter& writer, const ModuleLoader& loadModule,
-                const BindDriver& action, std::chrono::milliseconds deadline) {
+                const MigratableSetter& setMigratable, const BindDriver& action,
+                std::chrono::milliseconds deadline) {
   Binding binding(root, writer, action.function, deadline);
   requireDriverName(action.driver, binding.name());
   requireDriverName(action.driverOverride, binding.name());
@@ -245,8 +254,13 @@ void bindDriver(const Root& root, KernelWriter& writer, const ModuleLoader& load
   if (!action.driver.empty()) {
     ensureDriver(root, loadModule, action.driver, binding.name());
   }
+  if (action.driver == mlx5MigrationDriver || oldDriver == mlx5MigrationDriver) {
+    binding.whileUnbound = [&](const std::string& driver) {
+      setMigratable(action.function, driver == mlx5MigrationDriver);
+    };
+  }
   try {
-    rebind(binding, action, oldOverride);
+    execute(binding, action, oldOverride);
   } catch (const TimeoutError&) {
     throw;  // the device's lock is held: any further write would also hang
   } catch (const Error& error) {

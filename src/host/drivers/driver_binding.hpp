@@ -18,10 +18,15 @@ namespace vfpass::host {
 /// Loads the module of a driver that is not loaded yet.
 using ModuleLoader = std::function<void(const std::string& module)>;
 
+/// Sets whether the firmware can save the state of a VF (setMigratable()), while it is unbound.
+using MigratableSetter = std::function<void(const PciAddress& vf, bool migratable)>;
+
 /// Executes BindDriver. `deadline` applies to each write. When the new driver does not bind, the
-/// previous driver and override are restored before Error is thrown.
+/// previous driver and override are restored before Error is thrown. `setMigratable` is called for
+/// a VF that mlx5MigrationDriver is bound to or was bound to.
 void bindDriver(const Root& root, KernelWriter& writer, const ModuleLoader& loadModule,
-                const BindDriver& action, std::chrono::milliseconds deadline);
+                const MigratableSetter& setMigratable, const BindDriver& action,
+                std::chrono::milliseconds deadline);
 
 /// Number of functions that are bound at the same time. Most of the time the kernel takes to unbind
 /// a VF from its NIC driver is waiting (RCU grace periods of the netdev, firmware commands).

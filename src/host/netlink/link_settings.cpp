@@ -6,12 +6,12 @@
 #include <linux/if_link.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
-#include <netlink/genl/genl.h>
 #include <unistd.h>
 
 #include <cerrno>
 
 #include "helper/guarded_child.hpp"
+#include "netlink/devlink_message.hpp"
 #include "netlink/netlink_exchange.hpp"
 #include "netlink/netlink_message.hpp"
 #include "vfpass/base/text.hpp"
@@ -68,33 +68,6 @@ std::optional<LinkSettings> parseLinkSettings(std::string_view bytes, int interf
 
 namespace {
 
-constexpr int genericHeadBytes = static_cast<int>(NLMSG_ALIGN(sizeof(genlmsghdr)));
-
-NetlinkMessage startGeneric(int family, int flags, std::uint8_t command) {
-  NetlinkMessage message = newMessage();
-  requireRoom(genlmsg_put(message.get(), 0, 1, family, 0, NLM_F_REQUEST | flags, command,
-                          DEVLINK_GENL_VERSION) != nullptr);
-  return message;
-}
-
-NetlinkMessage startDevlink(std::uint16_t family, int flags, std::uint8_t command,
-                            const PciAddress& pf) {
-  NetlinkMessage message = startGeneric(family, flags, command);
-  requireRoom(nla_put_string(message.get(), DEVLINK_ATTR_BUS_NAME, "pci") == 0);
-  requireRoom(nla_put_string(message.get(), DEVLINK_ATTR_DEV_NAME, toString(pf).c_str()) == 0);
-  return message;
-}
-
-nlattr* attributeOf(nlmsghdr* header, int type) {
-  return nlmsg_find_attr(header, genericHeadBytes, type);
-}
-
-std::string devlinkFamilyQuery() {
-  const auto message = startGeneric(GENL_ID_CTRL, 0, CTRL_CMD_GETFAMILY);
-  requireRoom(nla_put_string(message.get(), CTRL_ATTR_FAMILY_NAME, DEVLINK_GENL_NAME) == 0);
-  return bytesOf(message);
-}
-
 std::string eswitchQuery(std::uint16_t family, const PciAddress& pf) {
   return bytesOf(startDevlink(family, 0, DEVLINK_CMD_ESWITCH_GET, pf));
 }
@@ -108,16 +81,6 @@ std::string eswitchChange(std::uint16_t family, const PciAddress& pf, EswitchMod
 }
 
 }  // namespace
-
-std::optional<std::uint16_t> parseFamily(std::string_view bytes) {
-  ReceivedMessage received(bytes);
-  nlmsghdr* header = received.header(sizeof(genlmsghdr));
-  if (header == nullptr || header->nlmsg_type != GENL_ID_CTRL ||
-      !isText(attributeOf(header, CTRL_ATTR_FAMILY_NAME), DEVLINK_GENL_NAME)) {
-    return std::nullopt;
-  }
-  return numberOf<std::uint16_t>(attributeOf(header, CTRL_ATTR_FAMILY_ID));
-}
 
 std::optional<EswitchMode> parseEswitchReply(std::string_view bytes, std::uint16_t family,
                                              const PciAddress& pf) {
@@ -151,10 +114,6 @@ std::string linkRemedy(int error) {
   throw Error(purpose.object + ": " + purpose.verb + " had no effect: it reads back as " + found,
               "check whether another program manages this device (NetworkManager, "
               "systemd-networkd)");
-}
-
-std::optional<std::uint16_t> devlinkFamily(const ExchangePurpose& purpose, milliseconds deadline) {
-  return parseFamily(exchangeNetlink(NETLINK_GENERIC, devlinkFamilyQuery(), purpose, deadline));
 }
 
 }  // namespace

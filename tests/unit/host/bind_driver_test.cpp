@@ -31,6 +31,12 @@ class BindDriverTest : public testing::Test {
           loaded_ = module;
           load_();
         },
+        [this](const PciAddress& vf, bool migratable) {
+          EXPECT_EQ(vf, vf_);
+          EXPECT_EQ(this->driver(), "") << "the firmware's capabilities are read by a probe";
+          migratable_.push_back(migratable);
+          setMigratable_();
+        },
         {vf_, driver, wantedOverride}, std::chrono::milliseconds(1000));
   }
   std::string failure(const std::string& driver) {
@@ -52,7 +58,41 @@ class BindDriverTest : public testing::Test {
   PciAddress vf_{0, 1, 0, 1};
   std::string loaded_;
   std::function<void()> load_ = [] {};
+  std::vector<bool> migratable_;
+  std::function<void()> setMigratable_ = [] {};
 };
+
+TEST_F(BindDriverTest, MakesAVfMigratableForTheDriverThatMigratesIt) {
+  run("vfio-pci", "vfio-pci");
+  EXPECT_THAT(migratable_, ElementsAre()) << "no other driver needs it";
+  tree_.driver("mlx5_vfio_pci");
+  run("mlx5_vfio_pci", "mlx5_vfio_pci");
+  EXPECT_EQ(driver(), "mlx5_vfio_pci");
+  EXPECT_THAT(migratable_, ElementsAre(true));
+  run("mlx5_core");
+  EXPECT_EQ(driver(), "mlx5_core");
+  EXPECT_THAT(migratable_, ElementsAre(true, false));
+}
+
+TEST_F(BindDriverTest, TakesMigratableBackWhenItUnbindsTheVf) {
+  tree_.driver("mlx5_vfio_pci");
+  run("mlx5_vfio_pci");
+  run("");
+  EXPECT_THAT(migratable_, ElementsAre(true, false));
+}
+
+TEST_F(BindDriverTest, RestoresTheDriverOfAVfThatCannotBeMadeMigratable) {
+  tree_.driver("mlx5_vfio_pci");
+  setMigratable_ = [this] {
+    if (migratable_.back()) {
+      throw Error("the PF is not in switchdev mode");
+    }
+  };
+  EXPECT_THAT(failure("mlx5_vfio_pci"),
+              HasSubstr("not in switchdev mode; the previous driver was restored"));
+  EXPECT_EQ(driver(), "mlx5_core");
+  EXPECT_THAT(migratable_, ElementsAre(true, false));
+}
 
 TEST_F(BindDriverTest, BindsToVfioAndSetsRequestedOverride) {
   run("vfio-pci", "vfio-pci");

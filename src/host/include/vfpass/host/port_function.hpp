@@ -1,0 +1,38 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "vfpass/pci_address.hpp"
+
+namespace vfpass::host {
+
+/// What devlink's port of a VF says about the VF itself.
+struct PortFunction {
+  std::uint32_t port = 0;          ///< its index among the ports of the PF
+  std::optional<bool> migratable;  ///< nullopt: kernel (before Linux 6.2) or firmware has no such
+
+  auto operator<=>(const PortFunction&) const = default;
+};
+
+/// Finds the port of a VF in a dump of ports; nullopt: there is none. mlx5 has such ports only in
+/// switchdev mode. `family`: the ID of devlink.
+std::optional<PortFunction> parsePortFunction(std::string_view dump, std::uint16_t family,
+                                              const PciAddress& pf, unsigned index);
+
+/// The request that sets the capability of the VF behind a port.
+std::string migratableChange(std::uint16_t family, const PciAddress& pf, std::uint32_t port,
+                             bool migratable);
+
+/// Lets the firmware save and load the state of a VF, which has no driver meanwhile: it reads its
+/// capabilities when it probes. The firmware turns off what it cannot save, so that a VF whose
+/// guest does not migrate does without (Documentation/networking/devlink/devlink-port.rst).
+/// Does nothing if the VF has this state already; without a port there is nothing to take back.
+/// Throws Error with the kernel's reason, TimeoutError.
+void setMigratable(const PciAddress& pf, unsigned index, bool migratable,
+                   std::chrono::milliseconds deadline);
+
+}  // namespace vfpass::host

@@ -1,0 +1,109 @@
+#include "vfpass/host/port_function.hpp"
+
+#include <linux/devlink.h>
+#include <linux/netlink.h>
+
+#include "netlink/devlink_message.hpp"
+#include "vfpass/error.hpp"
+
+namespace vfpass::host {
+namespace {
+
+// DEVLINK_PORT_FN_ATTR_CAPS and DEVLINK_PORT_FN_CAP_MIGRATABLE of include/uapi/linux/devlink.h,
+// which headers before Linux 6.2 lack.
+constexpr int functionCapabilities = 4;
+constexpr std::uint32_t migratableBit = 1U << 1U;
+
+// Ports of other hosts of the card (BlueField) are external.
+bool isPortOf(nlmsghdr* header, const PciAddress& pf, unsigned index) {
+  const auto flavour = numberOf<std::uint16_t>(attributeOf(header, DEVLINK_ATTR_PORT_FLAVOUR));
+  const auto vf = numberOf<std::uint16_t>(attributeOf(header, DEVLINK_ATTR_PORT_PCI_VF_NUMBER));
+  const auto external = numberOf<std::uint8_t>(attributeOf(header, DEVLINK_ATTR_PORT_EXTERNAL));
+  return isText(attributeOf(header, DEVLINK_ATTR_DEV_NAME), toString(pf)) &&
+         flavour == DEVLINK_PORT_FLAVOUR_PCI_VF && vf == index && external.value_or(0) == 0;
+}
+
+std::optional<bool> migratableOf(nlmsghdr* header) {
+  const nlattr* function = attributeOf(header, DEVLINK_ATTR_PORT_FUNCTION);
+  const auto known = numberOf<nla_bitfield32>(findNested(function, functionCapabilities));
+  return known && (known->selector & migratableBit) != 0
+             ? std::optional((known->value & migratableBit) != 0)
+             : std::nullopt;
+}
+
+std::optional<PortFunction> readPortFunction(std::uint16_t family, const PciAddress& pf,
+                                             unsigned index, const ExchangePurpose& purpose,
+                                             std::chrono::milliseconds deadline) {
+  const std::string request = bytesOf(startDevlink(family, NLM_F_DUMP, DEVLINK_CMD_PORT_GET, pf));
+  const std::string dump = dumpNetlink(NETLINK_GENERIC, request, purpose, deadline);
+  if (dumpError(dump) != 0) {
+    throwNoData(purpose, dump);
+  }
+  return parsePortFunction(dump, family, pf, index);
+}
+
+constexpr const char* checkRemedy =
+    "run `vfpass doctor`: eswitch and vf-migration name what is missing";
+
+std::string changeRemedy(int /*error*/) { return checkRemedy; }
+
+}  // namespace
+
+std::optional<PortFunction> parsePortFunction(std::string_view dump, std::uint16_t family,
+                                              const PciAddress& pf, unsigned index) {
+  std::optional<PortFunction> found;
+  eachMessage(dump, [&](const nlmsghdr& head, std::string_view bytes) {
+    ReceivedMessage received(bytes);
+    nlmsghdr* header = received.header(sizeof(genlmsghdr));
+    if (found || header == nullptr || head.nlmsg_type != family || !isPortOf(header, pf, index)) {
+      return;
+    }
+    if (const auto port = numberOf<std::uint32_t>(attributeOf(header, DEVLINK_ATTR_PORT_INDEX))) {
+      found = PortFunction{*port, migratableOf(header)};
+    }
+  });
+  return found;
+}
+
+std::string migratableChange(std::uint16_t family, const PciAddress& pf, std::uint32_t port,
+                             bool migratable) {
+  const auto message = startDevlink(family, NLM_F_ACK, DEVLINK_CMD_PORT_SET, pf);
+  requireRoom(nla_put_u32(message.get(), DEVLINK_ATTR_PORT_INDEX, port) == 0);
+  nlattr* function = nla_nest_start(message.get(), DEVLINK_ATTR_PORT_FUNCTION | NLA_F_NESTED);
+  requireRoom(function != nullptr);
+  const nla_bitfield32 capability{migratable ? migratableBit : 0, migratableBit};
+  requireRoom(nla_put(message.get(), functionCapabilities, sizeof capability, &capability) == 0);
+  nla_nest_end(message.get(), function);
+  return bytesOf(message);
+}
+
+void setMigratable(const PciAddress& pf, unsigned index, bool migratable,
+                   std::chrono::milliseconds deadline) {
+  const ExchangePurpose purpose{
+      "PF " + toString(pf),
+      "making VF " + std::to_string(index) + (migratable ? " migratable" : " not migratable"), pf};
+  const auto family = devlinkFamily(purpose, deadline);
+  const auto function =
+      family ? readPortFunction(*family, pf, index, purpose, deadline) : std::nullopt;
+  if (!function && migratable) {
+    throwFailed(purpose, "devlink has no port of this VF, because the PF is not in switchdev mode",
+                checkRemedy);
+  }
+  if (!function || function->migratable == migratable) {
+    return;
+  }
+  if (!function->migratable) {
+    if (migratable) {
+      throwFailed(purpose, "neither its kernel nor its firmware can", checkRemedy);
+    }
+    return;
+  }
+  requireChange(NETLINK_GENERIC, migratableChange(*family, pf, function->port, migratable), purpose,
+                deadline, changeRemedy);
+  const auto after = readPortFunction(*family, pf, index, purpose, deadline);
+  if (!after || after->migratable != migratable) {
+    throwFailed(purpose, "the change had no effect", checkRemedy);
+  }
+}
+
+}  // namespace vfpass::host
