@@ -62,7 +62,7 @@ struct MappedVf {
   bool adopt = false;
   bool interfaceForm = false;  ///< `<interface type='hostdev'>` instead of `<hostdev>`
   std::optional<std::string> teamingWith;
-  bool migrates = false;  ///< migration: vfio
+  bool migrates = false;  ///< `migration: vfio`
   GuestNetwork guest;
   SourcePlace place;
 };

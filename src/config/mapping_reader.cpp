@@ -237,10 +237,10 @@ void checkMigratingDevices(Node& root, const Mapping& mapping, ProblemList& prob
     return;
   }
   const auto refuse = [&](Node& entry, const std::string& name, const std::string& remedy) {
-    problems.refuse(entry,
-                    "`" + name + "` keeps the VM from migrating, and `" + migrating->name +
-                        "` has `migration: vfio`",
-                    remedy);
+    problems.refuse(
+        entry,
+        name + " keeps the VM from migrating, and " + migrating->name + " has `migration: vfio`",
+        remedy);
   };
   for (auto& entry : entriesOf(root, "vfs")) {
     const auto name = textOf(find(entry, "name"));

@@ -180,7 +180,7 @@ TEST(MappingReader, RefusesWhatCannotMigrateByVfio) {
 
 TEST(MappingReader, RefusesDevicesThatKeepTheVmFromMigrating) {
   EXPECT_THAT(problems("migration: vfio\n", "gpus: [{name: gpu0, pci: \"0000:41:00.0\"}]\n"),
-              ElementsAre(HasSubstr("`gpu0` keeps the VM from migrating")));
+              ElementsAre(HasSubstr("gpu0 keeps the VM from migrating")));
   const std::string other = "  - {name: rail1, pf: {rdma: mlx5_1}";
   const auto withOther = [&](const std::string& rest) {
     return readMappingText(

@@ -30,8 +30,8 @@ std::string migratableChange(std::uint16_t family, const PciAddress& pf, std::ui
 /// Lets the firmware save and load the state of a VF, which has no driver meanwhile: it reads its
 /// capabilities when it probes. The firmware turns off what it cannot save, so that a VF whose
 /// guest does not migrate does without (Documentation/networking/devlink/devlink-port.rst).
-/// Does nothing if the VF has this state already; without a port there is nothing to take back.
-/// Throws Error with the kernel's reason, TimeoutError.
+/// Does nothing if the VF has this state already; a VF without a port is not migratable. Throws
+/// Error with the kernel's reason, TimeoutError.
 void setMigratable(const PciAddress& pf, unsigned index, bool migratable,
                    std::chrono::milliseconds deadline);
 
