@@ -5,6 +5,7 @@
 #include <system_error>
 #include <utility>
 
+#include "vfpass/base/pci_files.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 #include "vfpass/plan/select_pf.hpp"
@@ -212,8 +213,8 @@ void FakeKernel::createVfs(const CreateVfs& action) {
 void FakeKernel::removeVfs(const RemoveVfs& action) {
   PhysicalFunction& pf = at(action.pf);
   for (const auto& vf : pf.vfs) {
-    if (vf.driver == "vfio-pci") {
-      throw Error("VF " + std::to_string(vf.index) + " is on vfio-pci", {}, ExitCode::refused);
+    if (isVfioDriver(vf.driver)) {
+      throw Error("VF " + std::to_string(vf.index) + " is on " + vf.driver, {}, ExitCode::refused);
     }
   }
   change([&] {
