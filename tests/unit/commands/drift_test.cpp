@@ -114,6 +114,25 @@ TEST(AttributeDrift, LeavesOutWhatTheDriverRefused) {
   EXPECT_THAT(unobservedAttributes(lease, inventory, "boot"), IsEmpty());
 }
 
+TEST(VfDrift, NamesTheDriverThatTheLeaseRequires) {
+  Lease lease;
+  lease.domainName = "train0";
+  lease.state = LeaseState::running;
+  lease.bootId = "boot";
+  vfOf(lease).migrationDriver = "mlx5_vfio_pci";
+  PhysicalFunction pf;
+  pf.driver = "mlx5_core";
+  pf.netdevs = {{"ens1f0np0"}};
+  pf.vfs.resize(1);
+  pf.vfs[0].driver = "vfio-pci";
+  Inventory inventory;
+  inventory.pfs = {pf};
+  EXPECT_THAT(kernelDrift(lease, inventory, "boot", true),
+              ElementsAre(HasSubstr("is not bound to mlx5_vfio_pci")));
+  inventory.pfs[0].vfs[0].driver = "mlx5_vfio_pci";
+  EXPECT_THAT(kernelDrift(lease, inventory, "boot", true), IsEmpty());
+}
+
 TEST(AttributeDrift, OfVectorsNeedsAStop) {
   Lease lease;
   lease.domainName = "train0";

@@ -17,11 +17,11 @@ namespace {
 
 using testing::HasSubstr;
 
-// The XML of a domain with a teamed VF, as another host or an earlier attach has written it, and
-// this host's database.
+// The XML of a domain with a VF that is teamed, or migrates by VFIO, as another host or an earlier
+// attach has written it, and this host's database.
 class Arriving {
  public:
-  Arriving() {
+  explicit Arriving(bool migrates = false) {
     std::ofstream(places.sealKey.machineId) << "0123456789abcdef0123456789abcdef\n";
     const SealKey key = state::makeSealKey(places.sealKey);
     const std::string bare =
@@ -36,7 +36,11 @@ class Arriving {
     lease.guest = domain::placeDevices(bare, 1).front();
     lease.generation = 3;
     vfOf(lease).settings.mac = MacAddress{{2, 0, 0, 0, 0, 1}};
-    vfOf(lease).teamingWith = "net0";
+    if (migrates) {
+      vfOf(lease).migrationDriver = "mlx5_vfio_pci";
+    } else {
+      vfOf(lease).teamingWith = "net0";
+    }
     xml = domain::withLeases(bare, {lease}, domain::builtInTemplates(), key);
     lease.device = *parsePciAddress("0000:81:00.5");
     lease.pf = *parsePciAddress("0000:81:00.0");
@@ -75,12 +79,17 @@ std::string refusalOf(auto handler, const Arriving& host) {
 }
 
 TEST(ArrivalOperations, WriteTheLeasesOfThisHostIntoTheXml) {
-  const Arriving host;
-  host.recordLease();
-  for (const auto handler : {&receive, &restoreSaved}) {
-    const auto answer = handler(host.parsed(), host.places);
-    EXPECT_EQ(answer.xml, host.expected);
-    EXPECT_EQ(answer.leases.size(), 1U);
+  for (const bool migrates : {false, true}) {
+    const Arriving host(migrates);
+    host.recordLease();
+    EXPECT_EQ(
+        host.expected.find("<driver name='vfio' model='mlx5_vfio_pci'/>") != std::string::npos,
+        migrates);
+    for (const auto handler : {&receive, &restoreSaved}) {
+      const auto answer = handler(host.parsed(), host.places);
+      EXPECT_EQ(answer.xml, host.expected);
+      EXPECT_EQ(answer.leases.size(), 1U);
+    }
   }
 }
 
