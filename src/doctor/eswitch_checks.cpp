@@ -116,17 +116,17 @@ std::string withoutEswitch(const View& view) {
 // The requirement for this PF that leaves the least choice.
 const Requirement* requirementFor(const View& view, const Device& pf) {
   const auto& requirements = view.requirements().vfs;
-  const auto find = [&](auto isSuch) {
+  const auto first = [&](auto isSuch) {
     const auto found = std::ranges::find_if(requirements, [&](const Requirement& requirement) {
       return requirement.pf == pf.address && isSuch(requirement);
     });
     return found == requirements.end() ? nullptr : &*found;
   };
-  if (const auto* legacy = find([](const auto& each) { return !each.legacyOnly.empty(); })) {
+  if (const auto* legacy = first([](const auto& each) { return !each.legacyOnly.empty(); })) {
     return legacy;
   }
-  const auto* migrating = find([](const auto& each) { return each.migration; });
-  return migrating != nullptr ? migrating : find([](const auto&) { return true; });
+  const auto* migrating = first([](const auto& each) { return each.migration; });
+  return migrating != nullptr ? migrating : first([](const auto&) { return true; });
 }
 
 std::string entryOf(const Requirement& requirement) {

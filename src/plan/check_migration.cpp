@@ -18,15 +18,15 @@ constexpr Version libvirtWithModel{10, 0};
 // (vfio_migration_realize).
 constexpr Version qemuWithMigration{8, 1};
 
-const std::string request = "`migration: vfio`";
+constexpr const char* migrationKey = "`migration: vfio`";
 
 void requireVersion(const std::string& product, const std::optional<Version>& found,
                     const Version& needed, const std::string& reason,
                     std::vector<Objection>& objections) {
   if (isOlder(found, needed)) {
     const std::string wanted = product + " " + versionText(needed) + " or newer";
-    objections.push_back({request + " needs " + wanted + ", which " + reason + "; this host has " +
-                              product + " " + versionText(found),
+    objections.push_back({std::string(migrationKey) + " needs " + wanted + ", which " + reason +
+                              "; this host has " + product + " " + versionText(found),
                           "install " + wanted + ", or use `teaming:` instead"});
   }
 }
@@ -39,7 +39,7 @@ void checkMigrationHost(const AttachInput& input, std::vector<Objection>& object
   }
   if (!input.hasMigrationDriver.value_or(true)) {
     objections.push_back(
-        {request + " needs the VFIO driver " + std::string(mlx5MigrationDriver) +
+        {std::string(migrationKey) + " needs the VFIO driver " + std::string(mlx5MigrationDriver) +
              ", and the running kernel (Linux " + versionText(input.kernel) +
              ") has no module for it",
          "boot a kernel with CONFIG_MLX5_VFIO_PCI, which Debian's kernels do not set, or use "
@@ -59,7 +59,7 @@ void checkMigration(const MappedVf& entry, const PhysicalFunction& pf,
     return;
   }
   const std::string subject =
-      toString(entry.place) + ": " + entry.name + " has " + request + ", but ";
+      toString(entry.place) + ": " + entry.name + " has " + migrationKey + ", but ";
   const std::string name = "PF " + toString(pf.address);
   if (!hasMlx5Firmware(pf.vendor, pf.driver)) {
     objections.push_back({subject + name +
