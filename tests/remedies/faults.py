@@ -207,6 +207,9 @@ FAULTS = {
                                   file(f"vfpass/devlink/{NIC}/eswitch-mode", "denied"))},
     "eswitch": {"switchdev": both(mapping("vlan: {id: 5}"), file("etc/vfpass/host.yaml", POLICY + "    up: true"),
                                   file(f"vfpass/devlink/{NIC}/eswitch-mode", "switchdev"))},
+    "vf-migration": {"off": both(mapping("migration: vfio"), file("etc/vfpass/host.yaml", POLICY + "    embedded-switch-mode: switchdev"),
+                                 file(f"vfpass/devlink/{NIC}/eswitch-mode", "switchdev"), file("vfpass/modules/mlx5_vfio_pci/state", "loaded"),
+                                 firmware(VF_MIGRATION_MODE="DEVICE_DEFAULT(0)"))},
     "firmware-escape": {"old": nic_file("infiniband/mlx5_0/fw_ver", "28.39.2048")},
     "ats": {"off": both(firmware(ATS_ENABLED="False(0)"), lambda machine: machine.capabilities(NIC, {1: (0, 0)}))},
     "acs": {
@@ -253,7 +256,7 @@ ELSEWHERE = {
     "pcie-link": ("tests/unit/doctor/pcie_link_test.cpp", "somebody has to reseat the card"),
     "other-nics": ("tests/unit/doctor/ats_test.cpp", "it only says which checks do not apply"),
     "vf-ats": ("tests/unit/doctor/ats_test.cpp", "the remedy shows the kernel's reason; its IOMMU driver enables ATS"),
-    "qemu-version": ("tests/unit/doctor/daemon_test.cpp", "it only reports"),
+    "qemu-version": ("tests/unit/doctor/daemon_test.cpp", "it only reports, unless a VF is to migrate"),
     "netplan": ("tests/cli/remedies_test.py", "netplan itself changes its files"),
     "networkmanager-sriov": ("tests/cli/remedies_test.py", "nmcli changes its profiles"),
     "guest-memory-lock": ("tests/lab/doctor.sh", "needs a domain of libvirt"),

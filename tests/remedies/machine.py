@@ -173,7 +173,8 @@ class Machine:
         for name, value in (each.split("=") for each in settings.split()):
             written = value if name.startswith(("NUM", "PF_NUM")) else \
                 {"1": "IB(1)", "2": "ETH(2)"}[value] if name.startswith("LINK") else \
-                {"1": "DISABLED(1)", "0": "ENABLED(0)"}[value] if name.startswith("INTERNAL") else names[value]
+                {"1": "DISABLED(1)", "0": "ENABLED(0)"}[value] if name.startswith("INTERNAL") else \
+                {"2": "MIGRATION_ENABLED(2)"}[value] if name == "VF_MIGRATION_MODE" else names[value]
             self.set_firmware(**{name: (known.get(name, ("False(0)", ""))[0], written)})
 
     def arguments(self):
