@@ -180,7 +180,8 @@ std::variant<LeasedVf, LeasedFunction> Generator::device() {
                   attributes(),
                   attributes(),
                   flag(),
-                  perhaps(text())};
+                  perhaps(text()),
+                  perhaps(std::string(mlx5MigrationDriver))};
 }
 
 Lease Generator::lease() {
