@@ -111,6 +111,9 @@ std::string withoutRail(const View& view);
 /// Empty if any of the PFs is such a one, otherwise `reason`.
 std::string unlessAnyPf(const View& view, bool (*isSuch)(const Device&), const char* reason);
 
+/// Whether the examined host, not this machine, has Arm processors.
+bool isArm(const View& view);
+
 /// Link layer of the function's first RDMA port that reports one.
 LinkLayer layerOf(const Device& function);
 

@@ -59,7 +59,8 @@ constexpr const char* enableInFirmware = ": systemctl reboot --firmware-setup";
 // Intel's IOMMU needs the argument unless the kernel was built to enable it by default.
 std::string remedyWithoutGroups(const View& view) {
   if (!isIntel(view)) {
-    return std::string("enable the IOMMU (AMD-Vi, SMMU) in the firmware") + enableInFirmware;
+    return std::string("enable ") + (isArm(view) ? "the SMMU" : "the IOMMU (AMD-Vi)") +
+           " in the firmware" + enableInFirmware;
   }
   const bool isOn = view.kernelArgument("intel_iommu").value_or("").starts_with("on");
   return isOn ? std::string("intel_iommu=on is set already: enable VT-d in the firmware") +
@@ -72,9 +73,10 @@ void checkIommu(const View& view, Results& results) {
   if (const auto groups = view.root().list(groupsFolder).size(); groups > 0) {
     return results.passed("", expected, std::to_string(groups) + " groups");
   }
+  // Arm's kernel knows none of them (kernel-parameters.txt): its SMMU is on if the firmware has it.
   for (const char* argument : {"iommu", "intel_iommu", "amd_iommu"}) {
     const auto value = view.kernelArgument(argument).value_or("");
-    if (value.starts_with("off")) {
+    if (value.starts_with("off") && !isArm(view)) {
       return results.failed("", expected, std::string(argument) + "=off on the kernel command line",
                             removeKernelArgument(view, std::string(argument) + "=" + value));
     }
@@ -83,9 +85,9 @@ void checkIommu(const View& view, Results& results) {
 }
 
 // An identity domain comes from the command line or from the kernel's default
-// (CONFIG_IOMMU_DEFAULT_PASSTHROUGH).
+// (CONFIG_IOMMU_DEFAULT_PASSTHROUGH). Arm's kernel does not know `iommu=`.
 std::string remedyForPassthrough(const View& view) {
-  if (view.kernelArgument("iommu") == "pt") {
+  if (view.kernelArgument("iommu") == "pt" && !isArm(view)) {
     return removeKernelArgument(view, "iommu=pt");
   }
   const auto passthrough = view.kernelArgument("iommu.passthrough");
@@ -242,8 +244,9 @@ void checkGroups(const View& view, Results& results) {
   const auto check = [&](std::size_t number, const std::string& subject) {
     const Device& function = view.function(number);
     if (!function.iommuGroup) {
-      results.failedIfUsed(view.uses(number), subject, expected, "no IOMMU group",
-                           "dmesg | grep -i -e DMAR -e AMD-Vi");
+      results.failedIfUsed(
+          view.uses(number), subject, expected, "no IOMMU group",
+          isArm(view) ? "dmesg | grep -i smmu" : "dmesg | grep -i -e DMAR -e AMD-Vi");
     } else if (const auto* foreign = foreignFunction(view, groups, number);
                foreign != nullptr && isDirectNicOf(function, *foreign)) {
       results.warned(subject, expected,

@@ -233,6 +233,8 @@ std::string unlessAnyPf(const View& view, bool (*isSuch)(const Device&), const c
   return std::ranges::any_of(view.pfs(), isSuchPf) ? "" : reason;
 }
 
+bool isArm(const View& view) { return view.topology().processors.architecture == "arm64"; }
+
 bool sameCard(PciAddress one, const PciAddress& other) {
   one.function = other.function;
   return one == other;

@@ -22,8 +22,6 @@ bool isExecutable(const host::Root& root, const std::string& path) {
                             (status.st_mode & 0111U) != 0);
 }
 
-bool isArm(const View& view) { return view.topology().processors.architecture == "arm64"; }
-
 std::string debianPackages(const View& view) {
   return std::string("libvirt-daemon-system qemu-system-") + (isArm(view) ? "arm" : "x86");
 }

@@ -264,14 +264,21 @@ void checkGroup(const std::string& name, const Device& device, const DeviceTerms
                             "accept the risk with `allow: [shared-iommu-group]`"});
 }
 
+// What enables the IOMMU of this host, or of one whose processors are not known.
+std::string iommuSwitch(const Processors& processors) {
+  return processors.architecture == "arm64"
+             ? "the SMMU in the system's firmware"
+             : "VT-d or AMD-Vi in the system's firmware (BIOS), on Intel also boot with "
+               "intel_iommu=on";
+}
+
 }  // namespace
 
-Objection objectToMissingIommu() {
+Objection objectToMissingIommu(const Processors& processors) {
   return {
       "the IOMMU is off: this host has no IOMMU group, and a guest's DMA could reach all host "
       "memory",
-      "enable VT-d or AMD-Vi in the system's firmware (BIOS), on Intel also boot with "
-      "intel_iommu=on; `vfpass doctor` names what is missing (iommu)",
+      "enable " + iommuSwitch(processors) + "; `vfpass doctor` names what is missing (iommu)",
       ExitCode::failed};
 }
 
@@ -284,7 +291,8 @@ std::vector<Objection> checkIsolation(const std::string& name, const Device& dev
     objections.push_back(
         {name +
              " has no IOMMU group: the IOMMU is off, and a guest's DMA could reach all host memory",
-         "enable VT-d or AMD-Vi in firmware and boot with intel_iommu=on"});
+         "enable the IOMMU (VT-d, AMD-Vi or SMMU) in the system's firmware (BIOS) and in the "
+         "kernel; `vfpass doctor` names what is missing (iommu)"});
   }
   if (terms.unsafeInterrupts && !terms.allow.contains(Allowance::unsafeInterrupts)) {
     objections.push_back(

@@ -219,7 +219,7 @@ AttachDecision planAttach(const AttachInput& given) {
   decision.plan = {PlanKind::attach, input.domain, input.domainName, {}, {}};
   if (!input.inventory.iommuPresent &&
       !(input.mapping.vfs.empty() && input.mapping.functions.empty())) {
-    decision.objections.push_back(objectToMissingIommu());
+    decision.objections.push_back(objectToMissingIommu(input.topology.processors));
   }
   checkMigrationHost(input, decision.objections);
   Places places(input);

@@ -1,7 +1,8 @@
 #include <algorithm>
-#include <array>
 #include <bit>
+#include <functional>
 #include <map>
+#include <set>
 
 #include "setting_proposals.hpp"
 #include "vfpass/confidential_guest.hpp"
@@ -46,7 +47,21 @@ void proposeHardLimit(const Input& input, std::vector<DomainSetting>& settings) 
 
 namespace {
 
-constexpr std::array pageSizes{gibibyte, 2 * mebibyte};
+constexpr std::uint64_t smallestPage = 2 * mebibyte;
+
+// Of the host's kernel, largest first: on Arm with pages of 64 KiB these are 16 GiB, 512 MiB and
+// 2 MiB (arch/arm64/mm/hugetlbpage.c). Where the tree does not tell, those of x86.
+std::set<std::uint64_t, std::greater<>> pageSizes(const Input& input) {
+  std::set<std::uint64_t, std::greater<>> sizes;
+  for (const auto& [number, memory] : input.capacity.nodes) {
+    for (const auto& [size, pool] : memory.pages) {
+      if (size >= smallestPage) {
+        sizes.insert(size);
+      }
+    }
+  }
+  return sizes.empty() ? decltype(sizes){gibibyte, smallestPage} : sizes;
+}
 
 // Guest memory by host node; node -1: any node.
 std::map<int, std::uint64_t> wantedOf(const Input& input, const Placement& placement) {
@@ -74,6 +89,22 @@ bool divides(const Input& input, const Placement& placement, std::uint64_t size)
                              [size](const PlacedCell& cell) { return cell.bytes % size == 0; });
 }
 
+// Those to boot the host with: of at most 1 GiB, because a guest is rarely a multiple of more.
+std::uint64_t pagesToReserve(const Input& input, const Placement& placement) {
+  const auto sizes = pageSizes(input);
+  const auto fits = [&](std::uint64_t size) {
+    return size <= gibibyte && divides(input, placement, size);
+  };
+  const auto size = std::ranges::find_if(sizes, fits);
+  return size == sizes.end() ? smallestPage : *size;
+}
+
+// As `hugepagesz=` has it.
+std::string sizeArgument(std::uint64_t size) {
+  return size % gibibyte == 0 ? std::to_string(size / gibibyte) + "G"
+                              : std::to_string(size / mebibyte) + "M";
+}
+
 bool hasEnoughPages(const Input& input, const Placement& placement, std::uint64_t size) {
   const auto wanted = wantedOf(input, placement);
   return divides(input, placement, size) && std::ranges::all_of(wanted, [&](const auto& each) {
@@ -95,7 +126,7 @@ void proposeHugePages(const Input& input, const Placement& placement,
   const std::string reason = "VFIO pins and maps all " + amount(input.domain.bytes) +
                              " of guest memory at each start, page by page, and the IOMMU looks "
                              "pages up at each DMA";
-  for (const std::uint64_t size : pageSizes) {
+  for (const std::uint64_t size : pageSizes(input)) {
     if (hasEnoughPages(input, placement, size)) {
       settings.push_back(
           {"hugepages", "guest memory in pages of " + amount(size) + " (<memoryBacking>)",
@@ -107,11 +138,11 @@ void proposeHugePages(const Input& input, const Placement& placement,
       return;
     }
   }
-  const std::uint64_t size = divides(input, placement, gibibyte) ? gibibyte : 2 * mebibyte;
+  const std::uint64_t size = pagesToReserve(input, placement);
   settings.push_back(
       {"hugepages", "guest memory in pages of " + amount(size) + " (<memoryBacking>)",
-       reason + "; the host has not reserved enough: boot it with hugepagesz=" +
-           (size == gibibyte ? "1G" : "2M") +
+       reason +
+           "; the host has not reserved enough: boot it with hugepagesz=" + sizeArgument(size) +
            " hugepages=" + std::to_string((input.domain.bytes + size - 1) / size) + " or more",
        SettingStanding::manual});
 }

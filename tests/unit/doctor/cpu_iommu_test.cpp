@@ -45,6 +45,21 @@ TEST_F(CpuIommu, DetectsIommuByItsGroups) {
   EXPECT_EQ(outcome("iommu"), Outcome::passed);
 }
 
+// A snapshot of an Arm host is examined anywhere, and its kernel ignores arguments of x86.
+TEST_F(CpuIommu, NamesNoArgumentsOfX86ForArm) {
+  builder.topology.processors = {"arm64", "ARM", 0, 0xd4f, {}};
+  file("proc/cmdline", "root=/dev/sda1 iommu=off quiet\n");
+  EXPECT_EQ(finding("iommu").seen, "none");
+  EXPECT_EQ(finding("iommu").remedy,
+            "enable the SMMU in the firmware: systemctl reboot --firmware-setup");
+  groupType(*function(pf).iommuGroup, "identity");
+  file("proc/sys/kernel/osrelease", "6.8.0-1-arm64\n");
+  file("proc/cmdline", "iommu=pt\n");
+  EXPECT_THAT(finding("iommu-passthrough").remedy, testing::StartsWith("add iommu.passthrough=0 "));
+  function(gpu).iommuGroup.reset();
+  EXPECT_EQ(finding("iommu-group").remedy, "dmesg | grep -i smmu");
+}
+
 TEST_F(CpuIommu, DetectsInterruptRemappingByChipName) {
   EXPECT_EQ(outcome("interrupt-remapping"), Outcome::notObservable);
   file("sys/kernel/irq/30/chip_name", "PCI-MSI\n");

@@ -106,6 +106,18 @@ TEST_F(AttachTest, SaysThatTheIommuIsOffBeforeVfsExist) {
   EXPECT_THAT(decision.objections[0].message, HasSubstr("the IOMMU is off"));
 }
 
+TEST_F(AttachTest, NamesTheIommuOfTheHostsProcessors) {
+  input.mapping.vfs = {entry("rail0", "ens2f0np0")};
+  input.inventory = kernel.inventory();
+  input.inventory.iommuPresent = false;
+  const auto remedy = [&](const std::string& architecture) {
+    input.topology.processors.architecture = architecture;
+    return planAttach(input).objections.at(0).remedy;
+  };
+  EXPECT_THAT(remedy("x86_64"), HasSubstr("intel_iommu=on"));
+  EXPECT_THAT(remedy("arm64"), testing::StartsWith("enable the SMMU in the system's firmware; "));
+}
+
 // The kernel's list of VFs ends at 64 KiB.
 TEST_F(AttachTest, SaysWhatItCannotRestoreLater) {
   EXPECT_TRUE(unreadOriginals(input, decide().leases).empty());

@@ -67,6 +67,7 @@ TEST_P(IsolationTest, RefusesDeviceWithoutGroupWhateverIsAllowed) {
   terms.allow = {Allowance::sharedIommuGroup, Allowance::unsafeInterrupts};
   ASSERT_THAT(found(), SizeIs(1));
   EXPECT_THAT(found()[0].message, StartsWith(std::string(GetParam()) + " has no IOMMU group"));
+  EXPECT_THAT(found()[0].remedy, HasSubstr("SMMU")) << "the hook does not read the processors";
 }
 
 TEST_P(IsolationTest, RefusesUnsafeInterruptsUnlessAllowed) {

@@ -76,6 +76,24 @@ TEST(HugePages, AreSmallerWhenCellsAreNotMultiplesOfLargePages) {
   EXPECT_THAT(settingOf(proposal, "hugepages")->reason, HasSubstr("hugepagesz=2M hugepages=512"));
 }
 
+// An Arm kernel with pages of 64 KiB refuses `hugepagesz=1G`.
+TEST(HugePages, HaveASizeThatTheHostsKernelOffers) {
+  constexpr std::uint64_t mib = 1ULL << 20U;
+  TestHost host;
+  host.capacity.nodes[0].pages = {{mib * 2, {}}, {mib * 512, {}}, {gib * 16, {}}};
+  const auto proposed = [&](std::uint64_t bytes) {
+    return proposalFor(host, domainXml(8, bytes), railDevices({0}));
+  };
+  EXPECT_THAT(settingOf(proposed(16 * gib), "hugepages")->reason,
+              HasSubstr("hugepagesz=512M hugepages=32"));
+  host.capacity.nodes[0].pages[mib * 512] = {8, 8};
+  EXPECT_EQ(elementsOf(proposed(4 * gib), "hugepages"),
+            "<hugepages><page size='524288' unit='KiB'/></hugepages>");
+  host.capacity.nodes[0].pages = {{mib / 16, {65536, 65536}}};  // 64 KiB: no gain
+  EXPECT_THAT(settingOf(proposed(4 * gib), "hugepages")->reason,
+              HasSubstr("hugepagesz=1G hugepages=4"));
+}
+
 TEST(HugePages, AreKeptWhenGuestUsesThem) {
   TestHost host;
   host.capacity.nodes[0].pages[gib] = {16, 0};

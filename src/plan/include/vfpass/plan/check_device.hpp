@@ -8,6 +8,7 @@
 #include "vfpass/lease.hpp"
 #include "vfpass/mapping.hpp"
 #include "vfpass/plan/objection.hpp"
+#include "vfpass/topology.hpp"
 
 namespace vfpass::plan {
 
@@ -33,7 +34,7 @@ struct DeviceTerms {
 };
 
 /// The problem of a host whose IOMMU is off. Not a refusal: it disrupts nothing.
-Objection objectToMissingIommu();
+Objection objectToMissingIommu(const Processors& processors);
 
 /// The problem of a device in quarantine, by its name in messages; nothing if it is not listed, by
 /// its address or as the card that was at another one.
