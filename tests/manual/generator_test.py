@@ -96,8 +96,8 @@ class RenderingTest(unittest.TestCase):
 
     def shown(self, text):
         """The lines that a terminal shows below DESCRIPTION, where a plain hyphen of man(7) is U+2010, as groff has it without
-        Debian's settings."""
-        result = subprocess.run(["groff", "-t", "-man", "-ww", "-Tutf8", "-P-cbou", "-rLL=120n"], text=True, check=True,
+        Debian's settings. groff 1.24 indents paragraphs by BP, before by IN, which is 7n in both."""
+        result = subprocess.run(["groff", "-t", "-man", "-ww", "-Tutf8", "-P-cbou", "-rLL=120n", "-rBP=7n"], text=True, check=True,
                                 input=".char - \\[u2010]\n" + self.page(text), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.assertEqual(result.stderr, "")
         lines = result.stdout.partition("\nDESCRIPTION\n")[2].splitlines()[:-1]
