@@ -10,10 +10,18 @@ from __future__ import absolute_import, division, print_function
 __metaclass__ = type
 
 import copy
+import inspect
 
 from ansible.errors import AnsibleActionFail
 from ansible.template import Templar
 from ansible.vars.hostvars import HostVars
+
+
+class NoFacts(dict):
+    """A cache of facts that has none. ansible-core asks it with {} as default, 2.22 without and expects KeyError instead."""
+
+    def get(self, host, default=None):
+        return {}
 
 
 def host_name(task_vars):
@@ -29,7 +37,7 @@ def hostvars_without_facts(task_vars):
     known = task_vars["hostvars"]
     manager = copy.copy(known._variable_manager)
     manager._loader = known._loader  # the copy, as of a pickled one, lacks it
-    manager._fact_cache = {}
+    manager._fact_cache = NoFacts()
     return HostVars(inventory=known._inventory, variable_manager=manager, loader=known._loader)
 
 
@@ -39,10 +47,13 @@ class Variables:
     def __init__(self, action, task_vars):
         hostvars = hostvars_without_facts(task_vars)
         self.host = host_name(task_vars)
+        get_vars = hostvars._variable_manager.get_vars
+        # ansible-core 2.22 never evaluates `delegate_to` there, and has no such argument.
+        undelegated = {"include_delegate_to": False} if "include_delegate_to" in inspect.signature(get_vars).parameters else {}
         # Names of hosts: the arguments save the selection of hosts, which takes long in large inventories.
-        self._variables = hostvars._variable_manager.get_vars(
-            play=action._task.play, host=hostvars._inventory.get_host(self.host), task=action._task, include_delegate_to=False,
-            _hosts=task_vars.get("ansible_play_batch"), _hosts_all=task_vars.get("ansible_play_hosts_all"))
+        self._variables = get_vars(
+            play=action._task.play, host=hostvars._inventory.get_host(self.host), task=action._task,
+            _hosts=task_vars.get("ansible_play_batch"), _hosts_all=task_vars.get("ansible_play_hosts_all"), **undelegated)
         self._templar = Templar(loader=hostvars._loader, variables=self._variables)
         self.hostvars = hostvars
 
