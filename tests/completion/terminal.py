@@ -113,9 +113,8 @@ def lines(home):
         yield f'vfpass check "{name[0]}', name
         if SHELL != "zsh" or "'" not in name:  # zsh leaves the quote open
             yield f"vfpass check '{name[0]}", name
-    if SHELL != "fish":  # completes nothing there
-        for name in NAMES[:2]:
-            yield f"vfpass check ~/files/{name[0]}", f"{home}/files/{name}"
+    for name in NAMES[:2]:
+        yield f"vfpass check ~/files/{name[0]}", f"{home}/files/{name}"
     if SHELL == "bash":
         for opening in ("x", "'x", '"x'):
             yield f"vfpass check {opening}", f"x{EVIL}/"
