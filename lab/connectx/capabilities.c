@@ -97,6 +97,8 @@ static void general_rdma(uint8_t *caps)
     SET(caps, cmd_hca_cap__log_max_mcg, 12);
     SET(caps, cmd_hca_cap__log_max_xrcd, 10);
     SET(caps, cmd_hca_cap__max_qp_cnt, 64);
+    SET(caps, cmd_hca_cap__out_of_seq_cnt, 1);
+    SET(caps, cmd_hca_cap__retransmission_q_counters, 1);
     SET(caps, cmd_hca_cap__local_ca_ack_delay, 16);
     SET(caps, cmd_hca_cap__atomic, 1);
 }

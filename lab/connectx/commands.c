@@ -25,6 +25,7 @@ static const CommandEntry *const tables[] = {
     work_queue_commands,
     queue_pair_commands,
     shared_queue_commands,
+    loss_commands,
 };
 
 const char *opcode_name(uint16_t opcode)

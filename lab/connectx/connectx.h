@@ -261,6 +261,14 @@ typedef struct Verdict {
     unsigned tir_count;
 } Verdict;
 
+/* RDMA packets that are lost: loss.c. */
+typedef struct Loss {
+    uint64_t every, left, lost, random; /* left: how many are still to be lost */
+} Loss;
+
+/* What the ends of reliable connections count: gaps, repeated packets, gaps at the other end, answers that did not come. */
+enum { OUT_OF_SEQUENCE, DUPLICATE_REQUEST, PACKET_SEQUENCE_ERROR, ACKNOWLEDGEMENT_TIMEOUT, COUNTED };
+
 /* One rule of misbehaviour: faults.c. */
 typedef struct Fault {
     int opcode;   /* -1: every command */
@@ -292,6 +300,7 @@ struct Function {
     uint32_t next_id;
     bool uar_used[PF_BAR / PAGE];
     uint8_t gid[GIDS][32]; /* RoCE addresses */
+    uint32_t counted[COUNTED];
     QEMUTimer *retry;      /* queue pairs that wait for a receive buffer, or are flushed */
     Pending *pending[32];  /* commands without an answer yet */
 };
@@ -321,6 +330,7 @@ struct Port {
     uint8_t death_syndrome;
     uint32_t frozen_health;
     GArray *faults;
+    Loss loss;
     uint32_t commands[0x1000]; /* how often each was answered or left unanswered */
     FILE *log;
     QEMUTimer *control_timer;
@@ -455,6 +465,12 @@ void queue_pair_ring(Function *function, QueuePair *pair);
 void queue_pair_look_again(Function *function, int64_t after_ms);
 void queue_pair_retry(void *function);
 void queue_pair_fail(Function *function, QueuePair *pair, uint8_t event);
+
+/* loss.c */
+extern const CommandEntry loss_commands[];
+bool loss_order(Port *port, char **words);
+void loss_clear(Port *port);
+bool loss_takes(Port *port);
 
 /* shared_queue.c */
 extern const CommandEntry shared_queue_commands[];

@@ -46,6 +46,7 @@ static bool freeze(Port *port, const char *name)
 static void clear(Port *port)
 {
     g_array_set_size(port->faults, 0);
+    loss_clear(port);
     port->reclaim_ms = 0;
     for (unsigned number = 0; number <= MAX_VFS; number++) {
         port->vport[number].frozen = false;
@@ -73,6 +74,14 @@ static void words_run(Port *port, char **words, GString *reply)
     }
     if (!strcmp(verb, "partition")) {
         g_string_append(reply, subnet_list_order(port, words + 1) ? "ok" : "error: not a rule of a partition");
+        return;
+    }
+    if (!strcmp(verb, "lose")) {
+        g_string_append(reply, loss_order(port, words + 1) ? "ok" : "error: lose EVERY [count=N], both at least 1");
+        return;
+    }
+    if (!strcmp(verb, "lost")) {
+        g_string_append_printf(reply, "%" PRIu64, port->loss.lost);
         return;
     }
     if (!strcmp(verb, "clear")) {

@@ -92,7 +92,7 @@ void eswitch_transmit(Function *function, Frame *frame)
     frame->source = function->vport;
     frame->rdma = frame_is_rdma(port, function->vport, frame);
     vport_count(port, function->vport, true, frame->rdma ? NULL : frame->bytes, frame->length);
-    if (frame->length < 14 || port->dead || !vport_is_up(port, function->vport)) {
+    if (frame->length < 14 || port->dead || !vport_is_up(port, function->vport) || (frame->rdma && loss_takes(port))) {
         return;
     }
     frame_dissect(frame);

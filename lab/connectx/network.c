@@ -128,6 +128,9 @@ static void send_infiniband(Function *function, const Path *path, const RdmaPack
     arrived->source_lid = 1 + function->vport;
     stw_be_p(arrived->bytes + 2, key);
     vport_count(port, function->vport, true, NULL, packet->length);
+    if (loss_takes(port)) {
+        return;
+    }
     if (receiver && receiver->initialized && infiniband_state(port, function->vport) == PORT_ACTIVE &&
         infiniband_state(port, receiver->vport) == PORT_ACTIVE && subnet_list_accepts(port, receiver->vport, key)) {
         vport_count(port, receiver->vport, false, NULL, packet->length);

@@ -168,7 +168,7 @@ static int64_t busy_ms(uint8_t code)
 }
 
 /* When the answer is overdue, all that was not acknowledged is sent again. */
-static void look_at_clock(QueuePair *pair)
+static void look_at_clock(Function *function, QueuePair *pair)
 {
     Request *request = &pair->request;
 
@@ -178,8 +178,11 @@ static void look_at_clock(QueuePair *pair)
     if (request->receiver_busy && pair->busy_retries != BUSY_FOR_EVER && request->refusals++ >= pair->busy_retries) {
         decide(request, RDMA_RECEIVER_BUSY);
     }
-    if (!request->receiver_busy && pair->timeout && request->attempts++ >= pair->retries) {
-        decide(request, RDMA_UNREACHABLE);
+    if (!request->receiver_busy && pair->timeout) {
+        function->counted[ACKNOWLEDGEMENT_TIMEOUT]++;
+        if (request->attempts++ >= pair->retries) {
+            decide(request, RDMA_UNREACHABLE);
+        }
     }
     request->receiver_busy = false;
     request->sent = request->acknowledged;
@@ -191,7 +194,7 @@ RdmaResult reliable_advance(Function *function, QueuePair *pair)
 {
     Request *request = &pair->request;
 
-    look_at_clock(pair);
+    look_at_clock(function, pair);
     while (may_send(request)) {
         if (request->wqe[3] == READ) {
             send_read(function, pair);
@@ -220,8 +223,9 @@ static void progress(Request *request, uint32_t index)
     }
 }
 
-static void refused(Request *request, uint32_t index, uint8_t what)
+static void refused(Function *function, Request *request, uint32_t index, uint8_t what)
 {
+    function->counted[PACKET_SEQUENCE_ERROR] += what == OUT_OF_ORDER;
     if (what >> 5 == NOT_READY >> 5 || what == OUT_OF_ORDER) {
         progress(request, index);
         request->sent = request->acknowledged;
@@ -233,12 +237,12 @@ static void refused(Request *request, uint32_t index, uint8_t what)
     }
 }
 
-static void acknowledged(Request *request, const RdmaPacket *packet, uint32_t index)
+static void acknowledged(Function *function, Request *request, const RdmaPacket *packet, uint32_t index)
 {
     uint8_t what = packet->bytes[PACKET_HEADER];
 
     if (what >> 5 != 0) {
-        refused(request, index, what);
+        refused(function, request, index, what);
     } else if (!brings_data(request)) {
         progress(request, index + 1);
         if (request->acknowledged == request->packets) {
@@ -295,7 +299,7 @@ static void answer_arrived(Function *function, QueuePair *pair, const RdmaPacket
         return;
     }
     if (packet->bytes[PACKET_OPCODE] == ACKNOWLEDGE) {
-        acknowledged(request, packet, index);
+        acknowledged(function, request, packet, index);
     } else if (packet->bytes[PACKET_OPCODE] == ATOMIC_ACKNOWLEDGE) {
         value_arrived(function, pair, packet);
     } else {

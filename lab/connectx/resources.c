@@ -117,12 +117,6 @@ static uint8_t modify_rqt(Function *function, Command *command)
     return STATUS_OK;
 }
 
-static uint8_t alloc_q_counter(Function *function, Command *command)
-{
-    SET(command->out, alloc_q_counter_out__counter_set_id, 1 + function->vport % 200);
-    return STATUS_OK;
-}
-
 const CommandEntry resource_commands[] = {
     { OP_ALLOC_PD, create },
     { OP_DEALLOC_PD, destroy },
@@ -150,10 +144,7 @@ const CommandEntry resource_commands[] = {
     { OP_CREATE_SCHEDULING_ELEMENT, create_scheduling_element },
     { OP_DESTROY_SCHEDULING_ELEMENT, destroy_scheduling_element },
     { OP_MODIFY_RQT, modify_rqt },
-    { OP_ALLOC_Q_COUNTER, alloc_q_counter },
     { OP_MODIFY_SCHEDULING_ELEMENT, command_accept },
-    { OP_DEALLOC_Q_COUNTER, command_accept },
-    { OP_QUERY_Q_COUNTER, command_accept },
     { OP_SET_MONITOR_COUNTER, command_accept },
     { OP_QUERY_VNIC_ENV, command_accept },
     { OP_MODIFY_TIR, command_accept },

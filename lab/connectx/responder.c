@@ -213,22 +213,28 @@ static void take_next(Function *function, QueuePair *pair, const RdmaPacket *pac
     if (what == INVALID || what == FORBIDDEN || what == FAILED) {
         refuse(function, pair, psn, what);
     } else if (what == NOT_READY) {
+        pair->response.complained = true;
         acknowledge(function, pair, psn, NOT_READY | pair->busy_code);
     } else if (asks) {
         acknowledge(function, pair, psn, what);
     }
 }
 
-/* A packet from the past was lost on its way back: it is only acknowledged. One from the future shows that others were lost. */
+/*
+ * A packet from the past was lost on its way back: it is only acknowledged. One from the future shows that others were lost, or follows
+ * one without a receive buffer: the other end is told once.
+ */
 void request_arrived(Function *function, QueuePair *pair, const RdmaPacket *packet)
 {
     uint32_t word = ldl_be_p(packet->bytes + PACKET_NUMBER), psn = word & PSN_MASK;
     uint32_t ahead = (psn - pair->response.expected) & PSN_MASK;
     bool past = ahead > PSN_MASK / 2, asks = word >> 31;
 
+    function->counted[DUPLICATE_REQUEST] += past;
     if (!past && ahead) {
         if (!pair->response.complained) {
             pair->response.complained = true;
+            function->counted[OUT_OF_SEQUENCE]++;
             acknowledge(function, pair, pair->response.expected, OUT_OF_ORDER);
         }
         return;

@@ -54,7 +54,7 @@ section "values and errors, between two cards"
 modprobe vgem
 # case_is NAME OUTCOME
 case_is() { expect_equal "$1" "$2" "$(sed -n "s/^$1: //p" /tmp/cases)"; }
-timeout 200 python3 /vfpass/tests/lab/rdma_cases.py "${devices[0]}" "${devices[3]}" "${ports[0]}" >/tmp/cases 2>&1
+timeout 300 python3 /vfpass/tests/lab/rdma_cases.py "${devices[0]}" "${devices[3]}" "${ports[0]}" "${ports[2]}" >/tmp/cases 2>&1
 sed 's/^/   /' /tmp/cases
 case_is "dma-buf" "success, into a DMA-BUF, success, same, beyond its end remote access"
 case_is "atomics" "success, 0xffffffffff, 0x10000000001, success, 0x10000000001, 0x10000000001, success, 0x10000000001, 0x9"
@@ -71,6 +71,9 @@ case_is "short buffer" "remote invalid request, local length"
 case_is "no buffer" "receiver not ready"
 case_is "time that a receiver asks for" "receiver not ready, receiver not ready, later, follower success, success"
 case_is "after an error" "remote access, flushed"
+case_is "some packets lost" "success, same, success, same, success, success, same, lost, packet_seq_err+local_ack_timeout_err, out_of_sequence+duplicate_request"
+case_is "all packets lost" "retries exceeded, 0, retries exceeded, 7"
+case_is "an answer lost" "success, 10, 15, local_ack_timeout_err, duplicate_request, success, success, once"
 case_is "unplugged" "success, retries exceeded"
 expect "the link is back" wait_until 30 carrier_is 1 "${netdevs[0]}"
 took "the section"

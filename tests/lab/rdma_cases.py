@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""rdma_cases.py DEVICE DEVICE PF: transfers between two RDMA devices of one host, and prints a line "CASE: OUTCOME" for each case.
+"""rdma_cases.py DEVICE DEVICE PF PF: transfers between two RDMA devices of one host, and prints a line "CASE: OUTCOME" for each case.
 
 The programs of rdma-core and perftest show that data arrives; this shows values, completions with errors, and memory of a DMA-BUF.
-An outcome is the status of the completion at the end that asked, and what else the case looked at. PF is the card that loses its wire.
+An outcome is the status of the completion at the end that asked, and what else the case looked at. The PFs are those of the devices, whose
+cards lose packets; the first one loses its wire.
 """
 import ctypes
 import fcntl
@@ -60,13 +61,13 @@ class End:
         self.qp = QP(self.pd, QPInitAttr(qp_type=e.IBV_QPT_RC, scq=self.cq, rcq=self.cq, srq=self.srq, cap=cap))
         self.mr = MR(self.pd, SIZE, ALL)
 
-    def connect(self, other, busy=20):
+    def connect(self, other, busy=20, retries=3):
         attributes = QPAttr(port_num=1)
         attributes.qp_access_flags = self.rights
         attributes.dest_qp_num = other.qp.qp_num
         attributes.path_mtu = e.IBV_MTU_1024
         attributes.max_rd_atomic = attributes.max_dest_rd_atomic = 1
-        attributes.timeout, attributes.retry_cnt, attributes.rnr_retry, attributes.min_rnr_timer = 10, 3, 2, busy
+        attributes.timeout, attributes.retry_cnt, attributes.rnr_retry, attributes.min_rnr_timer = 10, retries, 2, busy
         route = GlobalRoute(dgid=other.context.query_gid(1, other.index), sgid_index=self.index, hop_limit=64)
         attributes.ah_attr = AHAttr(port_num=1, is_global=1, gr=route)
         self.qp.to_rts(attributes)
@@ -198,13 +199,100 @@ def busy_times(a, b):
     return f"{', '.join(seen)}, {'later' if took[1] - took[0] > 0.5 else took}, follower {follower}, {one.status()}"
 
 
+def order(pf, *words):
+    command = ["sh", "/vfpass/lab/connectx/control", pf, *words]
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+
+
 def unplugged(a, b):
     before = a.ask(e.IBV_WR_RDMA_WRITE, b)
-    control = ["sh", "/vfpass/lab/connectx/control", sys.argv[3], "link"]
-    subprocess.run(control + ["down"], check=True, stdout=subprocess.DEVNULL)
+    order(sys.argv[3], "link", "down")
     outcome = a.ask(e.IBV_WR_RDMA_WRITE, b)
-    subprocess.run(control + ["up"], check=True, stdout=subprocess.DEVNULL)
+    order(sys.argv[3], "link", "up")
     return f"{before}, {outcome}"
+
+
+class Losses:
+    """While it is entered, the cards of these PFs lose packets; then it knows whether each lost some, and what an end counted."""
+
+    def __init__(self, pfs, *words):
+        self.pfs, self.words, self.before = pfs, words, {}
+
+    @staticmethod
+    def counters(device):
+        folder = f"/sys/class/infiniband/{device}/ports/1/hw_counters"
+        values = {}
+        for name in "out_of_sequence", "duplicate_request", "packet_seq_err", "local_ack_timeout_err":
+            with open(f"{folder}/{name}", encoding="ascii") as file:
+                values[name] = int(file.read())
+        return values
+
+    def __enter__(self):
+        self.before = {device: self.counters(device) for device in sys.argv[1:3]}
+        self.before.update({pf: int(order(pf, "lost")) for pf in self.pfs})
+        for pf in self.pfs:
+            order(pf, "lose", *self.words)
+        return self
+
+    def __exit__(self, *_):
+        for pf in self.pfs:
+            order(pf, "clear")
+
+    def lost(self):
+        return all(int(order(pf, "lost")) > self.before[pf] for pf in self.pfs)
+
+    def counted(self, device):
+        return "+".join(name for name, value in self.counters(device).items() if value > self.before[device][name])
+
+
+def pair_like(a, b, retries=3):
+    one, other = End(a.context, a.index), End(b.context, b.index)
+    one.connect(other, retries=retries)
+    other.connect(one, retries=retries)
+    return one, other
+
+
+def some_lost(a, b):
+    """One in six packets of either card is lost: requests, data and answers. The values arrive."""
+    a, b = pair_like(a, b, 7)
+    pattern = bytes(range(256)) * (SIZE // 256)
+    with Losses(sys.argv[3:5], "6") as losses:
+        a.mr.write(pattern, SIZE)
+        seen = [a.ask(e.IBV_WR_RDMA_WRITE, b, length=SIZE), "same" if b.mr.read(SIZE, 0) == pattern else "different"]
+        a.mr.write(bytes(SIZE), SIZE)
+        seen += [a.ask(e.IBV_WR_RDMA_READ, b, length=SIZE), "same" if a.mr.read(SIZE, 0) == pattern else "different"]
+        b.mr.write(bytes(SIZE), SIZE)
+        b.receive()
+        seen += [a.ask(e.IBV_WR_SEND, length=SIZE), b.status(), "same" if b.mr.read(SIZE, 0) == pattern else "different"]
+        seen += ["lost" if losses.lost() else "nothing lost", losses.counted(sys.argv[1]), losses.counted(sys.argv[2])]
+    return ", ".join(seen)
+
+
+def all_lost(a, b):
+    """First no request arrives, then no answer: what an end writes is there all the same, although it is told that the other is mute."""
+    seen = []
+    for pf in sys.argv[3:5]:
+        one, other = pair_like(a, b)
+        one.mr.write(struct.pack("Q", 7), 8)
+        value = ctypes.c_uint64.from_address(other.mr.buf)
+        value.value = 0
+        with Losses([pf], "1"):
+            seen += [one.ask(e.IBV_WR_RDMA_WRITE, other, length=8), str(value.value)]
+    return ", ".join(seen)
+
+
+def answer_lost(a, b):
+    """The first answer is lost. The request comes again and is answered with the value of the first time; it adds once."""
+    value, old = ctypes.c_uint64.from_address(b.mr.buf), ctypes.c_uint64.from_address(a.mr.buf)
+    value.value = 10
+    with Losses([sys.argv[4]], "1", "count=1") as losses:
+        seen = [a.ask(e.IBV_WR_ATOMIC_FETCH_AND_ADD, b, length=8, values=(5, 0)), str(old.value), str(value.value),
+                losses.counted(sys.argv[1]), losses.counted(sys.argv[2])]
+    with Losses([sys.argv[4]], "1", "count=1"):
+        b.receive()
+        b.receive()
+        seen += [a.ask(e.IBV_WR_SEND), b.status(), "once" if b.cq.poll(1)[0] == 0 else "twice"]
+    return ", ".join(seen)
 
 
 CASES = {
@@ -224,6 +312,9 @@ CASES = {
     "no buffer": (lambda a, b: a.ask(e.IBV_WR_SEND), {}),
     "time that a receiver asks for": (busy_times, {}),
     "after an error": (flushed, {}),
+    "some packets lost": (some_lost, {}),
+    "all packets lost": (all_lost, {}),
+    "an answer lost": (answer_lost, {}),
     "unplugged": (unplugged, {}),
 }
 
