@@ -127,7 +127,7 @@ std::vector<std::string> entriesSharing(const RdmaPort& port, const Lease& lease
 // Each VF is a function of its own in the guest: a device that stands for two of them would be
 // tested twice, and one VF not at all.
 void judgeOwnDevice(const Lease& lease, const GuestView& view, const std::vector<Lease>& vfs,
-                      DeviceVerdict& device) {
+                    DeviceVerdict& device) {
   const auto sharing =
       device.port ? entriesSharing(*device.port, lease, view, vfs) : std::vector<std::string>{};
   const auto passed = std::ranges::find(device.findings, "rdma-device", &Finding::key);
