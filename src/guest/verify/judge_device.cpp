@@ -132,22 +132,28 @@ class DeviceJudge {
     return pick([](const GuestNetdev* each) { return each->driver != "virtio_net"; });
   }
 
-  // IPoIB has no MAC; the port GUID is the lower half of the port's first GID.
   bool findInfiniband() {
-    const std::string guid = vfOf(lease_).settings.portGuid
-                                 ? hexDigits(toString(*vfOf(lease_).settings.portGuid))
-                                 : std::string();
+    const auto& guid = vfOf(lease_).settings.portGuid;
     const auto device = std::ranges::find_if(view_.rdmaDevices, [&](const GuestRdmaDevice& each) {
-      return std::ranges::any_of(each.ports, [&](const GuestPort& port) {
-        return std::ranges::any_of(
-            port.gids, [&](const GuestGid& entry) { return hexDigits(entry.gid).ends_with(guid); });
-      });
+      return guid ? hasPortGuid(each, hexDigits(toString(*guid))) : isAtPlace(each);
     });
     verdict_.function = device == view_.rdmaDevices.end() ? "" : device->pci;
-    return take(
-        device,
-        "an RDMA device with port GUID " +
-            (vfOf(lease_).settings.portGuid ? toString(*vfOf(lease_).settings.portGuid) : "?"));
+    return take(device, guid ? "an RDMA device with port GUID " + toString(*guid)
+                             : "an RDMA device at the VF's place");
+  }
+
+  // IPoIB has no MAC; the port GUID is the lower half of the port's first GID.
+  static bool hasPortGuid(const GuestRdmaDevice& device, const std::string& guid) {
+    return std::ranges::any_of(device.ports, [&](const GuestPort& port) {
+      return std::ranges::any_of(
+          port.gids, [&](const GuestGid& entry) { return hexDigits(entry.gid).ends_with(guid); });
+    });
+  }
+
+  // A VF that was taken over can have no recorded GUID: only its place identifies it.
+  [[nodiscard]] bool isAtPlace(const GuestRdmaDevice& device) const {
+    const auto place = functionAtPath(view_, host_.guestPath);
+    return place && parsePciAddress(device.pci) == place;
   }
 
   // No device has the address: either the driver is missing, or the address is wrong.

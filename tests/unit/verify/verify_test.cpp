@@ -1013,6 +1013,22 @@ TEST_F(VerifyTest, FindsVfWithUnknownMacByItsPlace) {
   EXPECT_EQ(find(verify(), "mac").outcome, Outcome::failed);
 }
 
+// A VF of InfiniBand that was taken over and has no recorded GUID.
+TEST_F(VerifyTest, FindsInfinibandVfWithUnknownGuidByItsPlace) {
+  vfOf(plan.leases[0]).infiniband = true;
+  vfOf(plan.leases[0]).settings = {};
+  EXPECT_EQ(find(verify(), "rdma-device").outcome, Outcome::failed) << "no place in the inventory";
+  replace(R"("netdevs": [)", R"("pci": [
+    {"address": "0000:01:00.0", "driver": "mlx5_core",
+     "path": "/sys/devices/pci0000:00/0000:00:02.0/0000:01:00.0"}],
+  "netdevs": [)");
+  hostSide.guestPath = {*parsePciAddress("0000:00:02.0"), *parsePciAddress("0000:07:00.0")};
+  guest.transfers = {transferOf(10000), transferOf(10000)};
+  EXPECT_EQ(find(verify(), "rdma-device").outcome, Outcome::passed);
+  hostSide.guestPath.front() = *parsePciAddress("0000:00:09.0");
+  EXPECT_EQ(find(verify(), "rdma-device").outcome, Outcome::failed);
+}
+
 TEST_F(VerifyTest, StatesWhoObservedEachFinding) {
   const auto report = verify();
   const std::set<std::string> byHost{"device-host", "counters", "other-vfs"};
