@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""rdma_cases.py DEVICE DEVICE PF PF: transfers between two RDMA devices of one host, and prints a line "CASE: OUTCOME" for each case.
+"""rdma_cases.py DEVICE DEVICE PF PF [CASE...]: transfers between two RDMA devices of one host, and prints a line "CASE: OUTCOME" for each case.
 
 The programs of rdma-core and perftest show that data arrives; this shows values, completions with errors, and memory of a DMA-BUF.
 An outcome is the status of the completion at the end that asked, and what else the case looked at. The PFs are those of the devices, whose
@@ -323,6 +323,8 @@ def main():
     contexts = [Context(name=name) for name in sys.argv[1:3]]
     indices = [gid_of(name) for name in sys.argv[1:3]]
     for name, (case, options) in CASES.items():
+        if sys.argv[5:] and name not in sys.argv[5:]:
+            continue
         try:
             a, b = End(contexts[0], indices[0]), End(contexts[1], indices[1], **options)
             a.connect(b)
