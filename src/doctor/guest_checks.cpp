@@ -11,14 +11,6 @@ constexpr std::uint64_t kibibyte = 1024;
 constexpr unsigned resourceCapability = 24;  // CAP_SYS_RESOURCE
 constexpr std::uint64_t maxGuestMemory = 1ULL << 52U;
 
-/// libvirt raises QEMU's limit with prlimit(2), which needs CAP_SYS_RESOURCE or a limit of its own
-/// that is high enough.
-struct DaemonLimit {
-  std::string daemon;
-  bool raises = false;
-  std::string bytes;  ///< `unlimited`, or a number
-};
-
 std::string valueAfter(const std::string& text, const std::string& name) {
   for (const std::string& line : splitLines(text)) {
     if (line.starts_with(name)) {
@@ -34,7 +26,8 @@ bool hasCapability(const std::string& status) {
   return bits && (*bits >> resourceCapability & 1U) != 0;
 }
 
-// `libvirtd raises`, or `libvirtd 67108864`.
+// `libvirtd raises`, or `libvirtd 67108864`: libvirt raises QEMU's limit with prlimit(2), which
+// needs CAP_SYS_RESOURCE or a limit of its own that is high enough.
 std::optional<std::string> readLimit(const host::Root& root) {
   for (const char* daemon : daemons) {
     const auto process = processOf(root, daemon);
