@@ -1,9 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "fake/fake_kernel.hpp"
-#include "hosts/topology_builder.hpp"
-#include "vfpass/plan/plan_attach.hpp"
+#include "two_card_attach.hpp"
 #include "vfpass/topology/mirror.hpp"
 
 namespace vfpass::plan {
@@ -14,61 +12,9 @@ using testing::Each;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
-
 using testing::SizeIs;
 
-// Two PFs on one host bridge, and a q35 domain without cells.
-class MirrorPlacesTest : public testing::Test {
- protected:
-  MirrorPlacesTest() {
-    kernel.addPf("0000:01:00.0", "ens1f0np0", 8, 4);
-    kernel.addPf("0000:02:00.0", "ens2f0np0", 8, 4);
-    const auto bridge = host.hostBridge("pci0000:00", 0);
-    const auto port = [&](const std::string& address) {
-      return host.function(FunctionRole::rootPort, address, bridge);
-    };
-    const auto first = port("0000:00:01.0");
-    const auto second = port("0000:00:02.0");
-    host.pf("0000:01:00.0", "mlx5_0", bridge, first);
-    host.pf("0000:02:00.0", "mlx5_1", bridge, second);
-    input.topology = host.topology;
-    input.machine = GuestMachine{};
-    input.machine->domain = "train0";
-    input.machine->machine = "pc-q35-7.2";
-    input.machine->controllers = {PciController{0, "pcie-root", {}, {}, {}, {}, true, {}}};
-    input.domain = *parseUuid("0f5e9a3c-1111-4222-8333-944455566677");
-    input.domainName = input.mapping.vm = "train0";
-    input.generation = 7;
-  }
-
-  void map(const std::string& name, const std::string& netdev) {
-    MappedVf vf;
-    vf.name = name;
-    vf.pf.netdev = netdev;
-    input.mapping.vfs.push_back(vf);
-  }
-
-  AttachDecision decide() {
-    input.inventory = kernel.inventory();
-    return planAttach(input);
-  }
-
-  // The state after an attach, with the domain running if `live`.
-  void keep(const AttachDecision& decision, bool live) {
-    input.leases = decision.leases;
-    input.active = input.scope.live = live;
-    input.xmlCurrent = true;
-    for (const Lease& lease : decision.leases) {
-      if (live) {
-        input.plugged.insert(lease.entry);
-      }
-    }
-  }
-
-  fake::FakeKernel kernel;
-  hosts::TopologyBuilder host;
-  AttachInput input;
-};
+class MirrorPlacesTest : public TwoCardAttach {};
 
 bool mirrored(const Lease& lease) { return lease.guest.isMirrored(); }
 
@@ -181,5 +127,4 @@ TEST_F(MirrorPlacesTest, FlatMappingReplacesMirroredPlaces) {
 }
 
 }  // namespace
-
 }  // namespace vfpass::plan

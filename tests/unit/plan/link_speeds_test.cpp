@@ -2,9 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "fake/fake_kernel.hpp"
-#include "hosts/topology_builder.hpp"
-#include "vfpass/plan/plan_attach.hpp"
+#include "two_card_attach.hpp"
 
 namespace vfpass::plan {
 namespace {
@@ -17,9 +15,6 @@ using testing::IsEmpty;
 using testing::Not;
 using testing::SizeIs;
 
-constexpr const char* slowSlotPf = "0000:01:00.0";
-constexpr const char* fastSlotPf = "0000:02:00.0";
-
 std::string overrideText(const std::string& alias, const std::string& speed,
                          const std::string& width) {
   return "<qemu:device alias='ua-vfpass-" + alias +
@@ -28,47 +23,14 @@ std::string overrideText(const std::string& alias, const std::string& speed,
          "'/></qemu:frontend></qemu:device>";
 }
 
-// A q35 domain without cells on Debian 12, and two Gen5 cards: the first in a slot of Gen4 x8.
-class LinkSpeedsTest : public testing::Test {
+// On Debian 12 with two Gen5 cards: the first in a slot of Gen4 x8.
+class LinkSpeedsTest : public TwoCardAttach {
  protected:
   LinkSpeedsTest() {
-    kernel.addPf(slowSlotPf, "ens1f0np0", 8, 4);
-    kernel.addPf(fastSlotPf, "ens2f0np0", 8, 4);
-    hosts::TopologyBuilder host;
-    const auto bridge = host.hostBridge("pci0000:00", 0);
-    const auto first = host.function(FunctionRole::rootPort, "0000:00:01.0", bridge);
-    const auto second = host.function(FunctionRole::rootPort, "0000:00:02.0", bridge);
-    host.topology.functions[first].best = {16000, 8};
-    host.topology.functions[second].best = {32000, 16};
-    host.pf(slowSlotPf, "mlx5_0", bridge, first);
-    host.pf(fastSlotPf, "mlx5_1", bridge, second);
-    input.topology = host.topology;
-    input.machine = GuestMachine{};
-    input.machine->domain = "train0";
-    input.machine->machine = "pc-q35-7.2";
-    input.machine->controllers = {PciController{0, "pcie-root", {}, {}, {}, {}, true, {}}};
+    input.topology.functions[firstPort].best = {16000, 8};
+    input.topology.functions[secondPort].best = {32000, 16};
     input.versions = {Version{9, 0}, Version{7, 2}};
-    input.domain = *parseUuid("0f5e9a3c-1111-4222-8333-944455566677");
-    input.domainName = input.mapping.vm = "train0";
     input.mapping.hostLinkSpeeds = true;
-    input.generation = 7;
-  }
-
-  void map(const std::string& name, const std::string& netdev) {
-    MappedVf vf;
-    vf.name = name;
-    vf.pf.netdev = netdev;
-    input.mapping.vfs.push_back(vf);
-  }
-
-  AttachDecision decide() {
-    input.inventory = kernel.inventory();
-    return planAttach(input);
-  }
-
-  void keep(const AttachDecision& decision) {
-    input.leases = decision.leases;
-    input.xmlCurrent = true;
   }
 
   void setLink(const char* address, const PcieLink& link) {
@@ -88,9 +50,6 @@ class LinkSpeedsTest : public testing::Test {
     }
     return elements;
   }
-
-  fake::FakeKernel kernel;
-  AttachInput input;
 };
 
 TEST_F(LinkSpeedsTest, RootPortShowsLowerEndOfHostsLink) {
@@ -176,7 +135,7 @@ TEST_F(LinkSpeedsTest, RefusesLibvirtWithoutOverrides) {
 
 TEST_F(LinkSpeedsTest, UnknownLinkKeepsQemusValues) {
   map("rail0", "ens1f0np0");
-  setLink(slowSlotPf, {});
+  setLink(firstPf, {});
   setLink("0000:00:01.0", {});
   const auto decision = decide();
   EXPECT_THAT(decision.objections, IsEmpty());
