@@ -116,8 +116,25 @@ std::string withTenth(double value) {
   return text.str();
 }
 
+std::uint64_t sustainedBytes(const Transfer& transfer, const Json& report) {
+  const std::uint64_t count =
+      JsonReader(report)["runs"].listOrEmpty().front()["sustained"]["messages"].numberOr(0);
+  return count > std::numeric_limits<std::uint64_t>::max() / 2 / transfer.messageBytes
+             ? std::numeric_limits<std::uint64_t>::max() / 2
+             : count * transfer.messageBytes;
+}
+
+// The probe divides by the time of the rounds alone, which is nearly all of it: a rate of more than
+// twice what the counted messages make in the whole time is invented, as the host counts them.
+bool isPossible(const SustainedRun& run, std::uint64_t bytes) {
+  constexpr double longest = 1e9;  // of a clock that begins at the guest's start
+  const double counted = static_cast<double>(bytes) * 8 / 1e9;
+  return run.begin >= 0 && run.end > run.begin && run.end < longest && run.gigabitsPerSecond > 0 &&
+         run.gigabitsPerSecond * (run.end - run.begin) <= 2 * counted;
+}
+
 // nullopt for a report without sustained transfers, or with impossible values.
-std::optional<SustainedRun> sustainedOf(const Json& report) {
+std::optional<SustainedRun> sustainedOf(const Transfer& transfer, const Json& report) {
   const auto runs = JsonReader(report)["runs"].listOrEmpty();
   if (runs.empty()) {
     return std::nullopt;
@@ -126,16 +143,7 @@ std::optional<SustainedRun> sustainedOf(const Json& report) {
   const auto figure = [&](const char* name) { return sustained[name].figureOrNone().value_or(-1); };
   const SustainedRun run{figure("begin_seconds"), figure("end_seconds"),
                          figure("gigabits_per_second")};
-  const bool possible = run.begin >= 0 && run.end > run.begin && run.gigabitsPerSecond > 0;
-  return possible ? std::optional(run) : std::nullopt;
-}
-
-std::uint64_t sustainedBytes(const Transfer& transfer, const Json& report) {
-  const std::uint64_t count =
-      JsonReader(report)["runs"].listOrEmpty().front()["sustained"]["messages"].numberOr(0);
-  return count > std::numeric_limits<std::uint64_t>::max() / 2 / transfer.messageBytes
-             ? std::numeric_limits<std::uint64_t>::max() / 2
-             : count * transfer.messageBytes;
+  return isPossible(run, sustainedBytes(transfer, report)) ? std::optional(run) : std::nullopt;
 }
 
 Transfer transferOf(const WorkingPair& pair, const std::string& memory, const VerifyPlan& plan) {
@@ -191,10 +199,10 @@ TogetherVerdict judgeTogether(const Transfer& transfer, std::future<PairReports>
       return verdict;
     }
     // Times and rate, to compare the pairs.
-    verdict.run = sustainedOf(both.initiator);
+    verdict.run = sustainedOf(transfer, both.initiator);
     if (!verdict.run) {
       verdict.finding.outcome = Outcome::failed;
-      verdict.finding.seen = "no sustained transfers in the report";
+      verdict.finding.seen = "no sustained transfers in the report, or impossible ones";
       verdict.finding.remedy = otherBuilds;
       return verdict;
     }

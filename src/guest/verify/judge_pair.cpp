@@ -90,8 +90,8 @@ constexpr const char* rdmaCmExpected = "rdma_cm connects both IP addresses, and 
 
 // `, 87 us` from a report on ping; empty if it has no valid time.
 std::string roundTrip(const JsonReader& report) {
-  const double value = report["median_microseconds"].figureOrNone().value_or(0);
-  return value > 0 && value < 1e9 ? ", " + durationText(value) : "";
+  const double value = plausibleMicroseconds(report["median_microseconds"]);
+  return value > 0 ? ", " + durationText(value) : "";
 }
 
 }  // namespace
@@ -119,8 +119,7 @@ Finding judgeReach(const std::string& subject, const PairReports& reports,
                    const std::string& guestSetups) {
   Finding finding{"peer-reach", subject, Outcome::failed, "messages arrive in both directions",
                   {},           {}};
-  const double median =
-      lastRun(reports.initiator, 1)["latency"]["median"].figureOrNone().value_or(0);
+  const double median = plausibleMicroseconds(lastRun(reports.initiator, 1)["latency"]["median"]);
   const std::string error = errorOf(reports);
   if (!error.empty() || median <= 0 || !hasPassed(reports.initiator) ||
       !hasPassed(reports.target)) {

@@ -46,7 +46,12 @@ std::string firstCorruption(const JsonReader& run) {
 // 0 for a missing or invalid figure.
 double positive(const JsonReader& value) { return std::max(value.figureOrNone().value_or(0), 0.0); }
 
-double gigabits(const JsonReader& run) { return positive(run["bandwidth"]["gigabits_per_second"]); }
+// 0 for an impossible one as well: no link is that fast.
+double gigabits(const JsonReader& run) {
+  constexpr double most = 1e6;
+  const double figure = positive(run["bandwidth"]["gigabits_per_second"]);
+  return figure < most ? figure : 0;
+}
 
 Finding finding(const Transfer& transfer, Outcome outcome, const std::string& seen,
                 const std::string& remedy) {
@@ -65,6 +70,50 @@ bool usesMemoryOf(const Transfer& transfer, const JsonReader& run) {
   const JsonReader memory = run["memory"];
   return memory["initiator"]["kind"].textOr("") == transfer.memory &&
          memory["target"]["kind"].textOr("") == transfer.memoryOfTarget();
+}
+
+// What an end of a run says of its memory contradicts what was asked for; a run that says nothing
+// contradicts nothing.
+bool isOtherMemory(const JsonReader& memory, const std::string& wanted) {
+  const std::string kind = memory["kind"].textOr(wanted);
+  return kind != wanted || (wanted == "gpu" && memory["registration"].textOr("") == "host");
+}
+
+// Empty: by its own words, the run is the one that was asked for. Another one has other figures.
+std::string contradiction(const Transfer& transfer, const JsonReader& run, bool ofHostMemory) {
+  if (run["settings"]["operation"].textOr(transfer.operation) != transfer.operation) {
+    return "the probe reported another operation";
+  }
+  const std::string host = "host";
+  const JsonReader memory = run["memory"];
+  return isOtherMemory(memory["initiator"], ofHostMemory ? host : transfer.memory) ||
+                 isOtherMemory(memory["target"], ofHostMemory ? host : transfer.memoryOfTarget())
+             ? "the probe reported other memory than requested"
+             : "";
+}
+
+// Of the last run, and with `besideHost` of the run of host memory before it.
+std::string contradiction(const Transfer& transfer, const JsonReader::Elements& runs) {
+  const std::string last = contradiction(transfer, runs.back(), false);
+  return last.empty() && transfer.besideHost ? contradiction(transfer, runs.front(), true) : last;
+}
+
+bool usesGpu(const Transfer& transfer) {
+  return transfer.memory == "gpu" || transfer.memoryOfTarget() == "gpu";
+}
+
+// Empty: the report, which has passed, covers all bytes in the requested memory, and has a figure.
+std::string problemOfRuns(const Transfer& transfer, const JsonReader::Elements& runs) {
+  const JsonReader run = runs.back();
+  const std::uint64_t checked = checkedBytes(run);
+  if (checked < transfer.bytes()) {
+    return "only " + std::to_string(checked) + " bytes were checked";
+  }
+  if (usesGpu(transfer) && !usesMemoryOf(transfer, run)) {
+    return "the probe did not use GPU memory as requested";
+  }
+  const std::string other = contradiction(transfer, runs);
+  return !other.empty() || gigabits(run) > 0 ? other : "no plausible bandwidth";
 }
 
 // ` via DMA-BUF`, and the mechanisms that failed before.
@@ -139,6 +188,12 @@ std::string durationText(double microseconds) {
          " us";
 }
 
+double plausibleMicroseconds(const JsonReader& value) {
+  constexpr double most = 1e9;
+  const double figure = positive(value);
+  return figure < most ? figure : 0;
+}
+
 std::string Transfer::path() const {
   if (memory == memoryOfTarget()) {
     return memory;
@@ -195,19 +250,12 @@ Finding judgeTransfer(const Transfer& transfer, const Json& report, std::vector<
   if (auto problem = findProblem(transfer, JsonReader(report), transfer.besideHost ? 2 : 1)) {
     return *std::move(problem);
   }
-  // The report has passed; check that it covers all bytes, in the requested memory.
   const auto runs = JsonReader(report)["runs"].listOrEmpty();
+  const std::string problem = problemOfRuns(transfer, runs);
+  if (!problem.empty()) {
+    return finding(transfer, Outcome::failed, problem, otherBuild);
+  }
   const JsonReader run = runs.back();
-  const std::uint64_t checked = checkedBytes(run);
-  if (checked < transfer.bytes()) {
-    return finding(transfer, Outcome::failed,
-                   "only " + std::to_string(checked) + " bytes were checked", otherBuild);
-  }
-  const bool onGpu = transfer.memory == "gpu" || transfer.memoryOfTarget() == "gpu";
-  if (onGpu && !usesMemoryOf(transfer, run)) {
-    return finding(transfer, Outcome::failed, "the probe did not use GPU memory as requested",
-                   otherBuild);
-  }
   // The figure, beside that of host memory from the same session.
   Figure figure;
   figure.subject = transfer.subject;
@@ -215,7 +263,7 @@ Finding judgeTransfer(const Transfer& transfer, const Json& report, std::vector<
   figure.memory = transfer.path();
   figure.gpu = transfer.gpu;
   figure.messageBytes = transfer.messageBytes;
-  figure.checkedBytes = checked;
+  figure.checkedBytes = checkedBytes(run);
   figure.gigabitsPerSecond = gigabits(run);
   figure.relaxedOrdering = transfer.relaxedOrdering;
   if (transfer.besideHost && gigabits(runs.front()) > 0) {
@@ -224,7 +272,7 @@ Finding judgeTransfer(const Transfer& transfer, const Json& report, std::vector<
   figures.push_back(figure);
   return finding(transfer, Outcome::passed,
                  transfer.operation + ": " + rounded(figure.gigabitsPerSecond) + " Gb/s" +
-                     durationOf(run) + (onGpu ? mechanismOf(transfer, run) : ""),
+                     durationOf(run) + (usesGpu(transfer) ? mechanismOf(transfer, run) : ""),
                  "");
 }
 
@@ -236,12 +284,17 @@ Finding judgeLatency(const Transfer& transfer, const Json& report, std::vector<F
   const auto found = [&](Outcome outcome, const std::string& seen, const std::string& remedy) {
     return Finding{"latency-" + transfer.memory, transfer.subject, outcome, expected, seen, remedy};
   };
-  constexpr std::size_t kinds = 2;  // read and send
-  if (const auto problem =
-          findProblem(transfer, JsonReader(report), transfer.besideHost ? 2 * kinds : kinds)) {
+  std::set<std::pair<std::string, std::string>> missing;
+  for (const char* operation : {"read", "send"}) {
+    missing.insert({operation, transfer.memory});
+    if (transfer.besideHost) {
+      missing.insert({operation, "host"});
+    }
+  }
+  if (const auto problem = findProblem(transfer, JsonReader(report), missing.size())) {
     return found(Outcome::failed, problem->seen, problem->remedy);
   }
-  // Each run has to be for a known operation and memory, with a latency and all bytes checked.
+  // Each operation and memory has to be there once, with a latency and all bytes checked.
   std::string seen;
   for (const JsonReader& run : JsonReader(report)["runs"].listOrEmpty()) {
     Figure figure;
@@ -251,11 +304,12 @@ Finding judgeLatency(const Transfer& transfer, const Json& report, std::vector<F
     figure.gpu = figure.memory == "gpu" ? transfer.gpu : "";
     figure.messageBytes = transfer.messageBytes;
     figure.checkedBytes = checkedBytes(run);
-    figure.medianMicroseconds = positive(run["latency"]["median"]);
-    figure.tailMicroseconds = positive(run["latency"]["p99"]);
-    const bool known = (figure.operation == "read" || figure.operation == "send") &&
-                       (figure.memory == "host" || figure.memory == "gpu");
-    if (!known || *figure.medianMicroseconds == 0 || figure.checkedBytes < transfer.bytes()) {
+    figure.medianMicroseconds = plausibleMicroseconds(run["latency"]["median"]);
+    figure.tailMicroseconds = plausibleMicroseconds(run["latency"]["p99"]);
+    const bool known = missing.erase({figure.operation, figure.memory}) == 1;
+    const bool possible =
+        *figure.medianMicroseconds > 0 && *figure.tailMicroseconds >= *figure.medianMicroseconds;
+    if (!known || !possible || figure.checkedBytes < transfer.bytes()) {
       return found(Outcome::failed, "figures or checked bytes are missing", otherBuild);
     }
     seen += (seen.empty() ? "" : "; ") + figure.memory + " " + figure.operation + " " +

@@ -12,6 +12,10 @@
 #include "vfpass/lease.hpp"
 #include "vfpass/verify/verify_guest.hpp"
 
+namespace vfpass {
+class JsonReader;
+}
+
 namespace vfpass::verify {
 
 /// A rate or a time with three significant digits, for messages.
@@ -22,6 +26,9 @@ std::string percentText(double share);
 
 /// A duration as people read it: `4.01 us`, `4011 us`, `14.6 ms`.
 std::string durationText(double microseconds);
+
+/// A latency of a report; 0 if it is missing, invalid, or longer than any probe runs.
+double plausibleMicroseconds(const JsonReader& value);
 
 /// One data path to test.
 struct Transfer {

@@ -286,7 +286,7 @@ Json report(const std::string& sustained) {
 }
 
 constexpr const char* tenSeconds =
-    R"({"begin_seconds": 100.5, "end_seconds": 110.5, "seconds": 9.9, "messages": 1000,
+    R"({"begin_seconds": 100.5, "end_seconds": 110.5, "seconds": 9.9, "messages": 800000,
         "gigabits_per_second": 42.25})";
 
 TogetherVerdict judge(const Json& initiator) {
@@ -303,19 +303,33 @@ TEST(JudgeTogether, ReadsRateAndTimes) {
   EXPECT_THAT(verdict.finding.seen, HasSubstr("42.2 Gb/s for 10.0 s"));
   ASSERT_TRUE(verdict.run);
   EXPECT_DOUBLE_EQ(verdict.run->begin, 100.5);
-  EXPECT_EQ(verdict.claimed, (ClaimedBytes{{1310720U + 1000U * 65536U, 0}, false}))
+  EXPECT_EQ(verdict.claimed,
+            (ClaimedBytes{{1310720U + std::uint64_t{800000} * 65536U, 0}, false}))
       << "of checked passes and sustained";
 }
 
 TEST(JudgeTogether, ImpossibleReportFails) {
   for (const char* sustained :
-       {"", "{}", "7", R"({"begin_seconds": 5, "end_seconds": 4, "gigabits_per_second": 1})",
-        R"({"begin_seconds": 5, "end_seconds": 6, "gigabits_per_second": 0})",
-        R"({"begin_seconds": "x", "end_seconds": 6, "gigabits_per_second": 1})"}) {
+       {"", "{}", "7",
+        R"({"begin_seconds": 5, "end_seconds": 4, "messages": 9999, "gigabits_per_second": 1})",
+        R"({"begin_seconds": 5, "end_seconds": 6, "messages": 9999, "gigabits_per_second": 0})",
+        R"({"begin_seconds": "x", "end_seconds": 6, "messages": 9999, "gigabits_per_second": 1})",
+        R"({"begin_seconds": 5, "end_seconds": 1e300, "messages": 9999,
+            "gigabits_per_second": 1e-300})"}) {
     const auto verdict = judge(report(sustained));
     EXPECT_EQ(verdict.finding.outcome, Outcome::failed) << sustained;
     EXPECT_FALSE(verdict.run) << sustained;
   }
+}
+
+// The host counts the messages, and not the time.
+TEST(JudgeTogether, RateThatItsMessagesDoNotMakeFails) {
+  Json invented = report(tenSeconds);
+  invented["runs"][0]["sustained"]["messages"] = 1000;
+  const auto verdict = judge(invented);
+  EXPECT_EQ(verdict.finding.outcome, Outcome::failed);
+  EXPECT_THAT(verdict.finding.seen, HasSubstr("impossible"));
+  EXPECT_FALSE(verdict.run);
 }
 
 TEST(JudgeTogether, ImpossibleNumberOfMessagesDoesNotWrapAround) {

@@ -366,6 +366,47 @@ TEST(JudgeGpuTest, ComparesGpuWithHostMemoryOfSameSession) {
   EXPECT_EQ(host.outcome, Outcome::failed) << "host memory instead of GPU memory";
 }
 
+TEST(JudgeGpuTest, ReportThatContradictsTheRequestFails) {
+  const Transfer transfer{"rail0", "write", "gpu", 100, 10, false, true};
+  std::vector<Figure> figures;
+  const auto judged = [&](const Json& host, const Json& gpu) {
+    return judgeTransfer(transfer, {{"passed", true}, {"runs", Json::array({host, gpu})}}, figures);
+  };
+  Json unregistered = run("gpu", 82);
+  unregistered["memory"]["target"]["registration"] = "host";
+  EXPECT_THAT(judged(run("host", 98), unregistered).seen, HasSubstr("other memory"));
+  EXPECT_THAT(judged(run("gpu", 98), run("gpu", 82)).seen, HasSubstr("other memory"))
+      << "the figure beside it is not that of host memory";
+  Json read = run("gpu", 82);
+  read["settings"]["operation"] = "read";
+  EXPECT_THAT(judged(run("host", 98), read).seen, HasSubstr("another operation"));
+  EXPECT_TRUE(figures.empty());
+  read["settings"]["operation"] = "write";
+  EXPECT_EQ(judged(run("host", 98), read).outcome, Outcome::passed);
+}
+
+Json latencyRun(const char* operation, const char* memory) {
+  Json found = run(memory, 0);
+  found["settings"]["operation"] = operation;
+  found["latency"] = {{"median", 2.5}, {"p99", 4}};
+  return found;
+}
+
+// Four runs as requested, but two of them twice: nothing was measured in GPU memory.
+TEST(JudgeGpuTest, LatencyOfHostMemoryIsNotThatOfGpuMemory) {
+  const Transfer latency{"rail0", "read", "gpu", 8, 10, false, true};
+  std::vector<Figure> figures;
+  const auto judged = [&](const char* memory) {
+    const Json runs = Json::array({latencyRun("read", "host"), latencyRun("send", "host"),
+                                   latencyRun("read", memory), latencyRun("send", memory)});
+    return judgeLatency(latency, {{"passed", true}, {"runs", runs}}, figures);
+  };
+  EXPECT_EQ(judged("host").outcome, Outcome::failed);
+  EXPECT_TRUE(figures.empty());
+  EXPECT_EQ(judged("gpu").outcome, Outcome::passed);
+  EXPECT_EQ(figures.size(), 2U);
+}
+
 TEST(PacketRateTest, SubtractsLineCodeOfOldInfinibandSpeeds) {
   EXPECT_EQ(packetRate("100 Gb/sec (4X EDR)", true), 100);
   EXPECT_EQ(packetRate("40 Gb/sec (4X QDR)", true), 32);

@@ -823,14 +823,41 @@ TEST_F(VerifyTest, ReportsFiguresOfGuestTools) {
   EXPECT_THAT(guest.commands, Not(Contains("rm")));
 }
 
-TEST_F(VerifyTest, FailsForMissingOrUncheckedLatency) {
-  for (const std::string from :
-       {"\"median\": 2.5", "\"bytes_checked\": 80", "\"operation\": \"read\""}) {
-    const std::string sound = guest.latency;
-    guest.latency.replace(guest.latency.find(from), from.size(), "\"x\": 1");
+TEST_F(VerifyTest, FailsForMissingUncheckedOrImpossibleLatency) {
+  const std::string sound = guest.latency;
+  for (const auto& [from, to] : std::vector<std::pair<std::string, std::string>>{
+           {"\"median\": 2.5", "\"x\": 1"},
+           {"\"bytes_checked\": 80", "\"x\": 1"},
+           {"\"operation\": \"read\"", "\"x\": 1"},
+           {"\"operation\": \"read\"", "\"operation\": \"send\""},  // twice the same
+           {"\"p99\": 4", "\"p99\": 2"},
+           {"\"p99\": 4", "\"p99\": 1e300"}}) {
+    guest.latency.replace(guest.latency.find(from), from.size(), to);
     guest.transfers = {transferOf(10000), transferOf(10000)};
-    EXPECT_EQ(find(verify(), "latency-host").outcome, Outcome::failed) << from;
+    EXPECT_EQ(find(verify(), "latency-host").outcome, Outcome::failed) << to;
     guest.latency = sound;
+  }
+}
+
+TEST_F(VerifyTest, FailsForFigureThatNoTransferHas) {
+  for (const double lie : {0.0, -97.0, 1e300}) {
+    guest.transfers = {transferOf(10000, lie), transferOf(10000)};
+    const auto report = verify();
+    EXPECT_EQ(find(report, "data-host").seen, "no plausible bandwidth") << lie;
+    EXPECT_TRUE(report.figures.empty()) << lie;
+  }
+}
+
+// The bytes are right, but they are those of a read, or of other memory.
+TEST_F(VerifyTest, FailsForReportOfAnotherTransfer) {
+  for (const auto& [member, reason] : std::vector<std::pair<std::string, std::string>>{
+           {R"("settings": {"operation": "read"})", "the probe reported another operation"},
+           {R"("memory": {"target": {"kind": "gpu"}})",
+            "the probe reported other memory than requested"}}) {
+    std::string other = transferOf(10000);
+    other.insert(other.find("\"owners\""), member + ", ");
+    guest.transfers = {other, transferOf(10000)};
+    EXPECT_EQ(find(verify(), "data-host").seen, reason);
   }
 }
 
