@@ -303,8 +303,7 @@ TEST(JudgeTogether, ReadsRateAndTimes) {
   EXPECT_THAT(verdict.finding.seen, HasSubstr("42.2 Gb/s for 10.0 s"));
   ASSERT_TRUE(verdict.run);
   EXPECT_DOUBLE_EQ(verdict.run->begin, 100.5);
-  EXPECT_EQ(verdict.claimed,
-            (ClaimedBytes{{1310720U + std::uint64_t{800000} * 65536U, 0}, false}))
+  EXPECT_EQ(verdict.claimed, (ClaimedBytes{{1310720U + std::uint64_t{800000} * 65536U, 0}, false}))
       << "of checked passes and sustained";
 }
 
