@@ -394,12 +394,12 @@ Json latencyRun(const char* operation, const char* memory) {
 
 // Four runs as requested, but two of them twice: nothing was measured in GPU memory.
 TEST(JudgeGpuTest, LatencyOfHostMemoryIsNotThatOfGpuMemory) {
-  const Transfer latency{"rail0", "read", "gpu", 8, 10, false, true};
+  const Transfer wanted{"rail0", "read", "gpu", 8, 10, false, true};
   std::vector<Figure> figures;
   const auto judged = [&](const char* memory) {
     const Json runs = Json::array({latencyRun("read", "host"), latencyRun("send", "host"),
                                    latencyRun("read", memory), latencyRun("send", memory)});
-    return judgeLatency(latency, {{"passed", true}, {"runs", runs}}, figures);
+    return judgeLatency(wanted, {{"passed", true}, {"runs", runs}}, figures);
   };
   EXPECT_EQ(judged("host").outcome, Outcome::failed);
   EXPECT_TRUE(figures.empty());
