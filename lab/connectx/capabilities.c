@@ -4,7 +4,7 @@
 
 enum {
     CAP_GENERAL = 0x0, CAP_ETHERNET = 0x1, CAP_ATOMIC = 0x3, CAP_ROCE = 0x4, CAP_IPOIB = 0x5,
-    CAP_IPOIB_ENHANCED = 0x6, CAP_FLOW_TABLE = 0x7, CAP_ESWITCH_FLOW_TABLE = 0x8, CAP_ESWITCH = 0x9, CAP_QOS = 0xc,
+    CAP_IPOIB_ENHANCED = 0x6, CAP_FLOW_TABLE = 0x7, CAP_ESWITCH_FLOW_TABLE = 0x8, CAP_ESWITCH = 0x9, CAP_QOS = 0xc, CAP_GENERAL_2 = 0x20,
 };
 
 /*
@@ -140,6 +140,8 @@ static void general_function(const Port *port, uint16_t number, uint8_t *caps)
     SET(caps, cmd_hca_cap__qos, pf && port->qos);
     SET(caps, cmd_hca_cap__log_max_l2_table, pf ? 10 : 0);
     SET(caps, cmd_hca_cap__vhca_id, number + 1);
+    SET(caps, cmd_hca_cap__migration, pf && port->migration);
+    SET(caps, cmd_hca_cap__hca_cap_2, pf && port->migration);
     if (pf && port->manager) {
         SET(caps, cmd_hca_cap__num_total_dynamic_vf_msix, vectors_of_all_vfs(port));
         SET(caps, cmd_hca_cap__min_dynamic_vf_msix_table_size, FEWEST_VECTORS);
@@ -289,6 +291,12 @@ static uint8_t query_hca_cap(Function *function, Command *command)
     case CAP_QOS:
         scheduling(caps);
         return STATUS_OK;
+    case CAP_GENERAL_2:
+        if (!function->port->migration || number > function->port->vfs) {
+            return STATUS_BAD_PARAMETER;
+        }
+        migration_capabilities(function->port, number, caps);
+        return STATUS_OK;
     default:
         return number == 0 ? of_eswitch(function->port, type, caps) : STATUS_BAD_PARAMETER;
     }
@@ -312,6 +320,10 @@ static uint8_t set_hca_cap(Function *function, Command *command)
     uint8_t *caps = AT(command->in, set_hca_cap_in__capability);
     unsigned size = GET(caps, cmd_hca_cap__dynamic_msix_table_size);
 
+    if (GET(command->in, set_hca_cap_in__other_function) && command->modifier >> 1 == CAP_GENERAL_2 && !function->vport) {
+        migration_set_capabilities(port, number, caps);
+        return STATUS_OK;
+    }
     if (!GET(command->in, set_hca_cap_in__other_function) || command->modifier >> 1 != CAP_GENERAL) {
         return STATUS_OK;
     }

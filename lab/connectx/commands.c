@@ -26,6 +26,7 @@ static const CommandEntry *const tables[] = {
     queue_pair_commands,
     shared_queue_commands,
     loss_commands,
+    migration_commands,
 };
 
 const char *opcode_name(uint16_t opcode)

@@ -16,6 +16,7 @@
 #define MAX_ADDRESSES 128
 #define GIDS 64
 #define MAX_FRAME 10240
+#define FLOW_CRITERIA 512 /* bytes of a fte_match_param */
 #define PF_BAR (4 * MiB)
 #define VF_BAR (1 * MiB)
 /* Pages before it: initialization segment (0x2010 bytes, of which the driver maps all), MSI-X table, pending bits. */
@@ -78,6 +79,7 @@ typedef struct Vport {
     uint8_t switch_context[LEN_query_esw_vport_context_out__esw_vport_context / 8];
     uint64_t received[COUNTERS], sent[COUNTERS];
     bool frozen; /* the counters stand still */
+    bool migratable;
 } Vport;
 
 /* The driver's command while it runs. */
@@ -297,7 +299,8 @@ struct Function {
     bool initialized;         /* between INIT_HCA and TEARDOWN_HCA */
     GHashTable *resources;
     GHashTable *roots; /* (type, vport) to the first flow table */
-    uint32_t next_id;
+    uint32_t next_id, forced_id; /* forced_id: what the next object gets, or 0 */
+    uint8_t suspended;           /* for a migration: migration.c */
     bool uar_used[PF_BAR / PAGE];
     uint8_t gid[GIDS][32]; /* RoCE addresses */
     uint32_t counted[COUNTED];
@@ -313,7 +316,7 @@ struct Port {
     char *card_name, *link_name, *serial, *firmware, *log_path, *control_path;
     uint16_t vfs, first_vf, acl_tables, acls_used;
     uint8_t number; /* 1 or 2 */
-    bool infiniband, qos, vst, acl, manager, umr;
+    bool infiniband, qos, vst, acl, manager, umr, migration;
     unsigned firmware_major, firmware_minor, firmware_patch;
     uint64_t card_guid;
     Vport vport[MAX_VFS + 1];
@@ -411,6 +414,7 @@ EventQueue *event_queue_for(Function *function, uint8_t type);
 void event_push(Function *function, EventQueue *queue, uint8_t type, uint8_t subtype, const uint8_t data[28]);
 void event_send(Function *function, uint8_t type, uint8_t subtype, const uint8_t data[28]);
 void event_queue_doorbell(Function *function, uint32_t value, bool arm);
+void event_queue_look_again(Function *function, EventQueue *queue);
 void completion_push(Function *function, CompletionQueue *queue, uint8_t entry[64]);
 void completion_queue_arm(Function *function, uint32_t number, uint32_t consumer);
 
@@ -423,6 +427,7 @@ bool vport_is_up(Port *port, uint16_t number);
 bool uplink_is_up(Port *port);
 void vport_link_event(Port *port, uint16_t number);
 void port_link_changed(Port *port);
+void vport_context_changed(Port *port, uint16_t number);
 void vport_count(Port *port, uint16_t number, bool sent, const uint8_t *destination, uint32_t length);
 
 /* subnet_manager.c */
@@ -500,5 +505,15 @@ void datagram_receive(Function *function, QueuePair *pair, const RdmaPacket *pac
 bool frame_is_rdma(const Port *port, uint16_t vport, const Frame *frame);
 void network_send(Function *function, const Path *path, const RdmaPacket *packet);
 void network_receive(Function *function, const Frame *frame);
+
+/* migration.c, migration_image.c */
+extern const CommandEntry migration_commands[];
+bool migration_sends(const Function *function);
+bool migration_receives(const Function *function);
+void migration_reset(Function *function);
+void migration_capabilities(const Port *port, uint16_t number, uint8_t *caps);
+void migration_set_capabilities(Port *port, uint16_t number, const uint8_t *caps);
+GByteArray *migration_image_save(Function *function);
+bool migration_image_load(Function *function, const uint8_t *image, uint32_t length);
 
 #endif

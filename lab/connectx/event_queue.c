@@ -52,7 +52,7 @@ EventQueue *event_queue_for(Function *function, uint8_t type)
 
 void event_send(Function *function, uint8_t type, uint8_t subtype, const uint8_t data[28])
 {
-    EventQueue *queue = event_queue_for(function, type);
+    EventQueue *queue = migration_receives(function) ? event_queue_for(function, type) : NULL;
 
     if (queue) {
         event_push(function, queue, type, subtype, data);
@@ -75,6 +75,14 @@ void event_queue_doorbell(Function *function, uint32_t value, bool arm)
         return;
     }
     queue->armed = true;
+    if (queue->consumer != queue->producer) {
+        event_queue_interrupt(function, queue);
+    }
+}
+
+/* The interrupt of an event that the driver has not seen may be lost when the function moves to another card. */
+void event_queue_look_again(Function *function, EventQueue *queue)
+{
     if (queue->consumer != queue->producer) {
         event_queue_interrupt(function, queue);
     }

@@ -2,8 +2,6 @@
 /* Flow tables: the commands with which the driver programs the switch and the receive side (fs_cmd.c). */
 #include "connectx.h"
 
-#define CRITERIA 512 /* bytes of a fte_match_param */
-
 static uint64_t root_key(uint8_t type, uint16_t vport)
 {
     return (uint64_t)type << 32 | vport;
@@ -103,7 +101,7 @@ static uint8_t create_group(Function *function, Command *command)
         return STATUS_BAD_RESOURCE;
     }
     g_hash_table_replace(table->groups, GUINT_TO_POINTER(id),
-                         g_memdup2(AT(command->in, create_flow_group_in__match_criteria), CRITERIA));
+                         g_memdup2(AT(command->in, create_flow_group_in__match_criteria), FLOW_CRITERIA));
     SET(command->out, create_flow_group_out__group_id, id);
     return STATUS_OK;
 }

@@ -206,6 +206,7 @@ static void state_init(Port *port)
         port->vport[number].mtu = 1500;
         port->vport[number].admin_state = 2;
         port->vport[number].vectors = port->card->vf_vectors;
+        port->vport[number].migratable = number && port->migration;
     }
     port->admin_state = 1;
     port->cable = port->subnet_manager = true;
@@ -324,6 +325,7 @@ static void function_reset(DeviceState *state)
     }
     function_clear(function);
     command_queue_reset(function);
+    migration_reset(function);
     if (!function->vport && function->port->vfs) {
         version_sriov_reset(PCI_DEVICE(state));
     }
@@ -359,6 +361,7 @@ static VERSION_PROPERTY properties[] = {
     DEFINE_PROP_BOOL("vst", Port, vst, true),
     DEFINE_PROP_BOOL("acl", Port, acl, true),
     DEFINE_PROP_BOOL("umr", Port, umr, false),
+    DEFINE_PROP_BOOL("migration", Port, migration, false),
     DEFINE_PROP_UINT16("acl-tables", Port, acl_tables, 0xffff),
     DEFINE_NIC_PROPERTIES(Port, conf),
     VERSION_PROPERTIES_END

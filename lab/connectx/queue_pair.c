@@ -190,7 +190,7 @@ void queue_pair_ring(Function *function, QueuePair *pair)
     uint8_t record[8];
     uint16_t sent, received;
 
-    if (pair->running || !memory_read(function, pair->doorbell_record, record, sizeof(record))) {
+    if (pair->running || !migration_sends(function) || !memory_read(function, pair->doorbell_record, record, sizeof(record))) {
         return;
     }
     pair->running = true;

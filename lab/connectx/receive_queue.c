@@ -92,7 +92,7 @@ void receive_queue_deliver(Port *port, uint16_t vport, Frame *frame)
     Verdict verdict = { 0 };
     bool rdma = frame_is_rdma(port, vport, frame);
 
-    if (!function || !function->initialized || !vport_is_up(port, vport)) {
+    if (!function || !function->initialized || !vport_is_up(port, vport) || !migration_receives(function)) {
         return;
     }
     vport_count(port, vport, false, rdma ? NULL : frame->bytes, frame->length);

@@ -76,7 +76,7 @@ static void segment_write(void *opaque, hwaddr offset, uint64_t value, unsigned 
         function->interface_state = value >> 8 & 7;
         break;
     case 0x18:
-        command_queue_ring(function, value);
+        command_queue_ring(function, migration_sends(function) ? value : 0);
         break;
     }
 }
@@ -117,7 +117,7 @@ static void doorbell_write(void *opaque, hwaddr offset, uint64_t value, unsigned
     Function *function = opaque;
     uint32_t at = offset % PAGE;
 
-    if (function->port->dead) {
+    if (function->port->dead || !migration_sends(function)) {
         return;
     }
     if ((at == EQ_ARM || at == EQ_UPDATE) && size == 4) {

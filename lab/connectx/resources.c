@@ -25,7 +25,7 @@ void *resource_new(Function *function, Command *command, uint32_t id, size_t siz
     uint64_t *key = g_new(uint64_t, 1);
 
     resource->kind = command->opcode;
-    resource->id = id ? id : ++function->next_id;
+    resource->id = function->forced_id ? function->forced_id : id ? id : ++function->next_id;
     resource->in_length = command->in_length;
     resource->in = g_memdup2(command->in, command->in_length);
     resource->destroy = destroy;

@@ -25,6 +25,12 @@ static void report_change(Port *port, uint16_t number, uint8_t changed)
     event_send(&port->function, EVENT_VPORT, 0, data);
 }
 
+/* All of a context has changed, by something other than the VF's driver. */
+void vport_context_changed(Port *port, uint16_t number)
+{
+    report_change(port, number, CHANGED_UNICAST | CHANGED_MULTICAST | CHANGED_PROMISCUOUS);
+}
+
 /* The list follows the context. */
 static uint8_t *list_of(uint8_t *context)
 {
