@@ -24,7 +24,8 @@ inline std::uint64_t processorTicks() {
   std::uint64_t ticks = 0;
   // Without the barrier the processor may read the counter before the work that it is to time, as
   // the kernel's own reads know (arch/arm64/include/asm/arch_timer.h). perftest does the same.
-  asm volatile("isb\n\tmrs %0, cntvct_el0" : "=r"(ticks) : : "memory");
+  asm volatile("isb" : : : "memory");
+  asm volatile("mrs %0, cntvct_el0" : "=r"(ticks));
   return ticks;
 #else
   return 0;
