@@ -1,0 +1,85 @@
+# Live migration of a guest with a VF between two hosts, by mlx5_vfio_pci and libvirt, without vfpass: drivers, QEMU and libvirt on the model
+# of a ConnectX (lab/connectx/migration.c). The target's VF has the same address as the source's; both PFs set the same MAC.
+# covers: lab/connectx lab/machines/connectx-migration lab/lib/link.sh lab/outside/other_hosts.sh
+# shellcheck shell=bash
+set -uo pipefail
+# shellcheck source=SCRIPTDIR/common.sh
+source /vfpass/tests/lab/common.sh
+# shellcheck source=SCRIPTDIR/../../lab/lib/connectx.sh
+source /vfpass/lab/lib/connectx.sh
+
+role=$1
+declare -A numbers=([first]=1 [second]=2)
+number=${numbers[$role]}
+second=root@10.98.0.2
+there() { ssh -o BatchMode=yes "$second" "$@"; }
+# moved WHAT: how often the card of this host has saved or loaded the state of a VF that is not empty.
+moved() { grep -c "migration: vport 1 $1, [1-9]" /lab/control/pf0.log; }
+
+section "$role host: a VF that can be moved"
+require "mlx5_core loads" load_mlx5
+pf=$(pf_address 0) netdev=$(pf_netdev 0)
+echo 0 >"/sys/bus/pci/devices/$pf/sriov_drivers_autoprobe"
+ip link set "$netdev" up
+expect "2 VFs are created" make_vfs "$pf" 2
+vf=$(vf_of "$pf" 0)
+expect "the VF has the guest's MAC" ip link set "$netdev" vf 0 mac 52:54:00:00:00:10
+modprobe -a vfio-pci vfio_iommu_type1
+require "the VF is bound to mlx5_vfio_pci" bind_to "$vf" mlx5_vfio_pci
+start_libvirt
+expect "the link to the other host is up" join_link "$number"
+
+if [ "$role" = second ]; then
+    hostname second
+    expect "the peer has a MAC" ip link set "$netdev" vf 1 mac 52:54:00:00:00:11
+    expect "the peer's VF is bound to mlx5_core" bind_to "$(vf_of "$pf" 1)" mlx5_core
+    expect "it is in a namespace" put_in_namespace "$pf" 1
+    name_vf 1
+    expect "it has an address" in_vf 1 "ip addr add 192.0.2.1/24 dev ${vf_netdev[1]}"
+    expect "the first host's key exists" wait_until 900 test -e /lab/link/key.pub
+    expect "ssh is served" start_ssh_server
+    touch /lab/link/ready
+    expect "the first host has finished" wait_until 1800 test -e /lab/link/done
+    expect_equal "the card has loaded the VF's state once" 1 "$(moved loaded)"
+    expect_equal "the card knew every command" "" "$(grep -h ' 0x2 ' /lab/control/pf0.log)"
+    finish
+fi
+
+# guest_with_vf: QEMU moves a VF without page tracking only on demand; libvirt has no element for that.
+guest_with_vf() {
+    local schema="xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'" property
+    property="<qemu:property name='enable-migration' type='string' value='on'/>"
+    hostdev_xml "$vf" | sed "s|<source>|<driver name='vfio' model='mlx5_vfio_pci'/><alias name='ua-vf'/>&|" >/tmp/vf.xml
+    guest_xml g --device /tmp/vf.xml | sed "s|<domain type='kvm'>|<domain type='kvm' $schema>|
+        s|</domain>|<qemu:override><qemu:device alias='ua-vf'><qemu:frontend>$property</qemu:frontend></qemu:device></qemu:override>&|"
+}
+ping_from_guest() { guest_shell g 'ping -c 3 -W 10 192.0.2.1'; }
+
+expect "an ssh key is created" make_ssh_key
+expect "the second host is ready" wait_until 900 test -e /lab/link/ready
+expect "ssh reaches the second host" there true
+guest_with_vf >/tmp/g.xml
+expect "the guest is defined" virsh --quiet define /tmp/g.xml
+expect "the guest starts" virsh --quiet start g
+expect "its agent answers" wait_for_agent g 300
+# shellcheck disable=SC2016  # for the guest's shell
+expect "its VF has an address" guest_shell g 'd=$(ls /sys/class/net | grep -vx lo | head -n 1); ip addr add 192.0.2.2/24 dev $d && ip link set $d up'
+expect "it reaches the peer" wait_until 60 ping_from_guest
+took "the guest"
+
+section "a migration"
+# All of the memory counts as changed until the guest is stopped, so the stop may be as long as it takes.
+expect "the guest may be stopped for minutes" virsh --quiet migrate-setmaxdowntime g 600000
+expect "the guest migrates" timeout 900 virsh --quiet migrate --live g "qemu+ssh://$second/system?no_tty=1" --migrateuri tcp://10.98.0.2
+took "the migration"
+expect "it is off here" wait_until 30 guest_off g
+expect_equal "the card has saved the VF's state once" 1 "$(moved saved)"
+expect "it runs there" there 'virsh domstate g | grep -q running'
+export LIBVIRT_DEFAULT_URI="qemu+ssh://$second/system?no_tty=1"
+expect "it reaches the peer" wait_until 120 ping_from_guest
+# shellcheck disable=SC2016
+expect_equal "its VF's driver has no complaint" "" "$(guest_shell g 'dmesg | grep -E "mlx5.*(timeout|failed|error|[Ww]arn)|WARNING:|BUG:"')"
+touch /lab/link/done
+expect_equal "the kernel has no complaint" "" "$(complaints)"
+expect_equal "the card knew every command" "" "$(grep -h ' 0x2 ' /lab/control/pf0.log)"
+finish
