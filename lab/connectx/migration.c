@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Migration of a VF: the commands that mlx5_vfio_pci gives through the PF (cmd.c and main.c in drivers/vfio/pci/mlx5). What a function
- * is, is in one image (migration_image.c), which is complete only while the function is suspended. Of a running one, an image without
- * content is saved: the driver asks for it at the start of each migration, because it always announces pre-copy.
+ * is, is in one image (migration_image.c), which is complete only while the function is suspended. Of a running one, a mark is saved: the
+ * driver asks for an image at the start of each migration, because it always announces pre-copy. It must not be empty, or the driver
+ * fails when QEMU reads it (mlx5vf_get_data_buff_from_pos).
  */
 #include "connectx.h"
 
@@ -10,6 +11,7 @@ enum { INITIATOR = 1, RESPONDER = 2 }; /* of suspended: it sends nothing; it tak
 /* Fields that the headers of Linux 6.1 lack: bits of cmd_hca_cap_2, and of QUERY_VHCA_MIGRATION_STATE and SAVE_VHCA_STATE. */
 enum { MIGRATABLE = 0x80, MULTI_LOAD = 0xc8, TRACKING_STATE = 0xc9 };
 enum { INCREMENTAL = 0x40 };
+#define MARK "running"
 
 bool migration_sends(const Function *function)
 {
@@ -126,9 +128,13 @@ static uint8_t resume(Function *function, Command *command)
     return STATUS_OK;
 }
 
-static GByteArray *image_of(Function *function)
+/* A driver that gives up a migration asks for an image again, with room for none. */
+static GByteArray *image_of(Function *function, uint32_t room)
 {
-    return function->suspended & RESPONDER ? migration_image_save(function) : g_byte_array_new();
+    if (function->suspended & RESPONDER) {
+        return migration_image_save(function);
+    }
+    return g_byte_array_append(g_byte_array_new(), (const uint8_t *)MARK, MIN(room, sizeof(MARK)));
 }
 
 /* A running function has no changes to report since the last image: its only complete image is the last. */
@@ -140,12 +146,10 @@ static uint8_t query(Function *function, Command *command)
     if (!subject) {
         return STATUS_BAD_RESOURCE;
     }
-    image = image_of(subject);
-    if (!image->len && !bits_get(command->in, INCREMENTAL, 1)) {
-        g_byte_array_unref(image);
+    if (subject->suspended & RESPONDER || !bits_get(command->in, INCREMENTAL, 1)) {
         image = migration_image_save(subject);
+        SET(command->out, query_vhca_migration_state_out__required_umem_size, ROUND_UP(image->len, PAGE));
     }
-    SET(command->out, query_vhca_migration_state_out__required_umem_size, ROUND_UP(image->len, PAGE));
     return STATUS_OK;
 }
 
@@ -158,7 +162,7 @@ static uint8_t save(Function *function, Command *command)
     if (!subject) {
         return STATUS_BAD_RESOURCE;
     }
-    image = image_of(subject);
+    image = image_of(subject, GET(command->in, save_vhca_state_in__size));
     if (image->len > GET(command->in, save_vhca_state_in__size)) {
         return STATUS_NO_RESOURCES;
     }
@@ -169,6 +173,11 @@ static uint8_t save(Function *function, Command *command)
     SET(command->out, save_vhca_state_out__actual_image_size, image->len);
     log_migration(subject, "saved", image->len);
     return STATUS_OK;
+}
+
+static bool is_mark(const uint8_t *image, uint32_t length)
+{
+    return length == sizeof(MARK) && !memcmp(image, MARK, length);
 }
 
 static uint8_t load(Function *function, Command *command)
@@ -183,7 +192,7 @@ static uint8_t load(Function *function, Command *command)
     image = g_malloc0(MAX(length, 1));
     if (length && (!memory_key_access(function, GET(command->in, load_vhca_state_in__mkey), EVERY_DOMAIN, READ_LOCAL,
                                       GET(command->in, load_vhca_state_in__va), image, length) ||
-                   !migration_image_load(subject, image, length))) {
+                   !(is_mark(image, length) || migration_image_load(subject, image, length)))) {
         return STATUS_BAD_PARAMETER;
     }
     log_migration(subject, "loaded", length);

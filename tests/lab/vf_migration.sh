@@ -13,8 +13,8 @@ declare -A numbers=([first]=1 [second]=2)
 number=${numbers[$role]}
 second=root@10.98.0.2
 there() { ssh -o BatchMode=yes "$second" "$@"; }
-# moved WHAT: how often the card of this host has saved or loaded the state of a VF that is not empty.
-moved() { grep -c "migration: vport 1 $1, [1-9]" /lab/control/pf0.log; }
+# moved WHAT: how often the card of this host has saved or loaded the state of a VF, which is longer than the mark of a running one.
+moved() { grep -c "migration: vport 1 $1, [0-9]\{3,\} bytes" /lab/control/pf0.log; }
 
 section "$role host: a VF that can be moved"
 require "mlx5_core loads" load_mlx5
