@@ -76,13 +76,20 @@ expect_equal "its half is deactivated, the other one is not" 3 "$(active)"
 expect "no change but these was asked for" diff "$fabric/calls" <(printf '%s\n' '-a 3' '-a 2' '-d 2')
 
 section "a start that cannot have its partition"
-for fault in refuses dies other shared gone older hangs; do
+for fault in refuses dies shared gone older hangs; do
     with_fault "$fault"
     refuse "train0 does not start: $fault" virsh start train0
     without_fault
     expect "what is left is recovered" vfpass recover
     expect_equal "only the running VM has a partition" 3 "$(active)"
 done
+with_fault other
+refuse "train0 does not start if another partition becomes active" virsh start train0
+without_fault
+expect_said "it is named" "run \`fmpm -d 4\`"
+expect "what is left is recovered" vfpass recover
+expect_equal "it stays active: nobody knows who activated it" "3 4" "$(active)"
+expect "it is deactivated by hand" "$fmpm" -d 4
 with_fault dies-after
 expect "a client that dies after its change: the list tells that it is made" virsh --quiet start train0
 expect_equal "it is" "2 3" "$(active)"

@@ -185,6 +185,10 @@ namespace {
 
 using FabricClock = std::chrono::steady_clock;
 
+std::string deactivation(const FabricPartition& other) {
+  return "run `fmpm -d " + std::to_string(other.id) + "` once no VM uses those GPUs";
+}
+
 // One change through fmpm, and the queries around it, which share a deadline.
 class PartitionChange {
  public:
@@ -204,9 +208,17 @@ class PartitionChange {
     }
     const auto after = list();
     const auto found = std::ranges::find(after, id, &FabricPartition::id);
-    if (found == after.end() || found->active != active) {
-      throw Error(command + " had no effect: " + messageIn(*output), managerRemedy);
+    if (found != after.end() && found->active == active) {
+      return;
     }
+    const FabricPartition* other =
+        active && found != after.end() ? activeOverlap(after, *found) : nullptr;
+    if (other != nullptr) {  // by this request or by somebody else: it stays
+      throw Error(command + " had no effect, and partition " + std::to_string(other->id) +
+                      ", which has GPUs of it, is active now: " + messageIn(*output),
+                  deactivation(*other));
+    }
+    throw Error(command + " had no effect: " + messageIn(*output), managerRemedy);
   }
 
  private:
@@ -241,8 +253,7 @@ void activatePartition(const PartitionChange& fabric, const std::set<unsigned>& 
   if (const FabricPartition* other = activeOverlap(partitions, *wanted)) {
     throw Error("partition " + std::to_string(other->id) + " of the fabric manager is active and " +
                     "has GPUs of partition " + std::to_string(wanted->id) + ", which this VM needs",
-                "run `fmpm -d " + std::to_string(other->id) + "` once no VM uses those GPUs",
-                ExitCode::refused);
+                deactivation(*other), ExitCode::refused);
   }
   if (!wanted->active) {
     activating();

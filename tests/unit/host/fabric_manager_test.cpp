@@ -163,6 +163,7 @@ echo "$*" >>"$state/calls"
 case $(cat "$state/fault" 2>/dev/null) in
 hang) exec sleep 1000 ;;
 refuse) echo 'Failed to activate partition. fmReturn: -12'; exit 244 ;;
+other) : >"$state/active-7"; exit ;;
 esac
 case $1 in
 -a) : >"$state/active-$2" ;;
@@ -234,6 +235,20 @@ TEST(FabricManager, ItsFaultsAreReported) {
   manager.fails("hang");
   EXPECT_THROW(manager.set({1}, true, 3s), TimeoutError);
   EXPECT_FALSE(manager.isActive(7));
+}
+
+// Whether this request has activated it or somebody else, nobody can tell: it stays active.
+TEST(FabricManager, PartitionThatIsActiveInsteadIsNamed) {
+  StandInManager manager;
+  manager.fails("other");
+  try {
+    manager.set({1, 2}, true);
+    ADD_FAILURE() << "not refused";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("partition 7, which has GPUs of it, is active now"));
+    EXPECT_THAT(error.remedy(), HasSubstr("fmpm -d 7"));
+  }
+  EXPECT_TRUE(manager.isActive(7));
 }
 
 TEST(FabricManager, ClientIsFoundAtItsUsualPlaces) {
