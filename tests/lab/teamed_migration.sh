@@ -29,14 +29,17 @@ start_libvirt
 expect "the link to the other host is up" join_link "$number"
 [ "$role" = second ] || expect "an ssh key is created" make_ssh_key
 expect "hook install" vfpass hook install
-mapping a rail0 "$pf" "index: $((number - 1))" "vlan: {id: 1$number}" 'teaming: {with: net0}'
+
+team() { mapping a rail0 "$pf" "index: $((number - 1))" "vlan: {id: 1$number}" 'teaming: {with: net0}'; }
 
 if [ "$role" = second ]; then
     hostname second
-    # It has the VF that a's mapping names here.
+    # It has the VF that a's mapping names here. Two mappings with one VF would be the refusal otherwise.
     expect "another VM is defined" define_tiny other
     mapping other rail0 "$pf" 'index: 1' 'vlan: {id: 13}'
     expect "attach" vfpass attach other
+    rm "$vms/other.yaml"
+    team
     expect "the first host's key exists" wait_until 900 test -e /lab/link/key.pub
     expect "ssh is served" start_ssh_server
     touch /lab/link/ready
@@ -51,6 +54,7 @@ fi
 expect "the second host is ready" wait_until 900 test -e /lab/link/ready
 expect "ssh reaches the second host" there true
 expect "a is defined" define_teamed a
+team
 virsh dumpxml --inactive a >/tmp/a.xml
 expect "attach" vfpass attach a
 expect "a starts" start_paused a
