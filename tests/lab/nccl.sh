@@ -35,7 +35,7 @@ verified 4 "a rank gets a wrong value" "${usual[@]}"
 seen nccl-data failed "train1, all-reduce of 64 bytes: 1 wrong values"
 setting train1 FAKE_NCCL_FAULT=absent FAKE_NCCL_RANK=1
 # Enough for what comes before NCCL.
-timeout=900 began=$SECONDS
+timeout=600 began=$SECONDS
 verified 4 "a rank never joins" "${usual[@]}"
 seen nccl-ranks failed "rank 0 waits at"
 expect "verify ends at its deadline" test $((SECONDS - began)) -lt $((timeout + 60))
