@@ -1,4 +1,4 @@
-# Sourced by nccl.sh and nccl_lies.sh: two guests of one host, each with a VF and a stand-in GPU (lab/gpu), and verify --nccl.
+# Sourced by nccl.sh, nccl_ranks.sh and nccl_lies.sh: two guests of one host, each with a VF and a stand-in GPU (lab/gpu), and verify --nccl.
 # shellcheck shell=bash disable=SC2154,SC2034  # what the labs' other files leave, and what the tests use
 
 timeout=1800
