@@ -4,7 +4,6 @@
 #include <map>
 #include <set>
 
-#include "card_identities.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/state/memory_checks.hpp"
@@ -291,6 +290,31 @@ state::EndedLease endOf(const DropLease& drop, PfReader& pfs, Tools& tools) {
   return {record, domain::sealOfRecord(state::handOverToJson(record), tools.sealKey)};
 }
 
+// Before the activation, so that the recovery of a start that is killed within it knows of it.
+void recordActivation(const SetPartition& action, Tools& tools) {
+  tools.database.together([&] {
+    for (Lease& lease : tools.database.leasesOn(action.gpus)) {
+      if (nvlinkModuleOf(lease)) {
+        lease.activatedPartition = true;
+        tools.database.recordLease(lease);
+      }
+    }
+  });
+}
+
+// Without the GPUs that were plugged into the running guest.
+SetPartition onlyActivated(const SetPartition& action, const Tools& tools) {
+  SetPartition activated{{}, {}, action.active};
+  for (const Lease& lease : tools.database.leasesOn(action.gpus)) {
+    const auto module = nvlinkModuleOf(lease);
+    if (module && lease.activatedPartition) {
+      activated.gpus.push_back(lease.device);
+      activated.modules.push_back(*module);
+    }
+  }
+  return activated;
+}
+
 }  // namespace
 
 NewUses usesToBegin(const Plan& plan, Tools& tools) {
@@ -370,6 +394,16 @@ void resetDevices(const std::vector<ResetFunction>& resets, Tools& tools) {
   }
   failures.push_back(unrecorded);
   throwAny(failures);
+}
+
+void setPartition(const SetPartition& action, Tools& tools) {
+  if (action.active) {
+    return tools.kernel.setPartition(action, [&] { recordActivation(action, tools); });
+  }
+  const SetPartition activated = onlyActivated(action, tools);
+  if (!activated.gpus.empty()) {
+    tools.kernel.setPartition(activated, [] {});
+  }
 }
 
 }  // namespace vfpass::apply

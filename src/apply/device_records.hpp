@@ -1,10 +1,13 @@
 #pragma once
 
 #include <map>
+#include <string>
 #include <vector>
 
 #include "vfpass/apply/run.hpp"
 #include "vfpass/hand_over.hpp"
+#include "vfpass/kernel.hpp"
+#include "vfpass/lease.hpp"
 #include "vfpass/plan.hpp"
 
 namespace vfpass::apply {
@@ -28,5 +31,36 @@ void recordLease(const Lease& lease, NewUses& uses, Tools& tools);
 /// Ends leases. A device that leaves its domain with it gets a sealed record; one with errors of
 /// its hardware since the lease began goes into quarantine, in the same transaction.
 void dropLeases(const std::vector<DropLease>& drops, Tools& tools);
+
+/// Kernel::identityOf() for leases. Reads each card once: one that does not answer costs the whole
+/// time that a read may take.
+class CardIdentities {
+ public:
+  explicit CardIdentities(Kernel& kernel) : kernel_(kernel) {}
+
+  /// Of the PF, or of a whole function.
+  std::string ofCard(const Lease& lease) {
+    const auto [found, isNew] = known_.try_emplace(lease.pf);
+    if (isNew) {
+      found->second = kernel_.identityOf(lease.pf, lease.pfSerial);
+    }
+    return found->second;
+  }
+
+  /// Of the leased device; a VF need not exist yet.
+  std::string ofDevice(const Lease& lease) {
+    const std::string card = ofCard(lease);
+    const auto vf = vfIndexOf(lease);
+    return vf ? identityOfVf(card, *vf) : card;
+  }
+
+ private:
+  Kernel& kernel_;
+  std::map<PciAddress, std::string> known_;
+};
+
+/// Kernel::setPartition() for the leases of these GPUs: records in them that their partition is
+/// activated, and deactivates nothing else, such as a partition that was active before the start.
+void setPartition(const SetPartition& action, Tools& tools);
 
 }  // namespace vfpass::apply

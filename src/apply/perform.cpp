@@ -4,7 +4,6 @@
 #include <map>
 
 #include "device_records.hpp"
-#include "leased_partition.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/plan.hpp"

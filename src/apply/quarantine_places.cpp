@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "card_identities.hpp"
+#include "device_records.hpp"
 
 namespace vfpass::apply {
 namespace {

@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "commands.hpp"
-#include "vfpass/base/stop_signals.hpp"
+#include "vfpass/base/own_process.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/report/result_report.hpp"
 

@@ -8,7 +8,7 @@
 #include "subject.hpp"
 #include "vfpass/agent/agent.hpp"
 #include "vfpass/base/default_deadlines.hpp"
-#include "vfpass/base/stop_signals.hpp"
+#include "vfpass/base/own_process.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/doctor/doctor.hpp"
 #include "vfpass/domain/read_domain_facts.hpp"

@@ -2,7 +2,7 @@
 
 #include "vfpass/apply/adopt_leases.hpp"
 #include "vfpass/apply/recover.hpp"
-#include "vfpass/base/stop_signals.hpp"
+#include "vfpass/base/own_process.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/state/locks.hpp"
 

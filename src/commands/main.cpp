@@ -12,8 +12,7 @@
 
 #include "commands.hpp"
 #include "usage_error.hpp"
-#include "vfpass/base/standard_streams.hpp"
-#include "vfpass/base/stop_signals.hpp"
+#include "vfpass/base/own_process.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 #include "vfpass/report/result_report.hpp"

@@ -22,8 +22,8 @@
 
 #include "vfpass/base/deadline.hpp"
 #include "vfpass/base/file_descriptor.hpp"
+#include "vfpass/base/own_process.hpp"
 #include "vfpass/base/scope_guard.hpp"
-#include "vfpass/base/stop_signals.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 

@@ -19,7 +19,7 @@
 #include "guest_devices.hpp"
 #include "verification_steps.hpp"
 #include "vfpass/base/deadline.hpp"
-#include "vfpass/base/stop_signals.hpp"
+#include "vfpass/base/own_process.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 #include "vfpass/report/verify_report.hpp"

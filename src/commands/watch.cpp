@@ -13,7 +13,7 @@
 
 #include "vfpass/base/call_within.hpp"
 #include "vfpass/base/deadline.hpp"
-#include "vfpass/base/standard_streams.hpp"
+#include "vfpass/base/own_process.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/report/result_report.hpp"
 

@@ -17,10 +17,9 @@
 
 #include "arrivals.hpp"
 #include "operations.hpp"
-#include "shared_text.hpp"
 #include "supervisor.hpp"
 #include "vfpass/base/default_deadlines.hpp"
-#include "vfpass/base/standard_streams.hpp"
+#include "vfpass/base/own_process.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/error.hpp"
 #include "vfpass/events/journal_event.hpp"

@@ -3,31 +3,9 @@
 #include <algorithm>
 #include <array>
 
-#include "names.hpp"
 #include "vfpass/pci_address.hpp"
 
 namespace vfpass {
-namespace {
-
-constexpr Names<LinkLayer, 3> linkLayerNames{{{LinkLayer::unknown, "unknown"},
-                                              {LinkLayer::ethernet, "ethernet"},
-                                              {LinkLayer::infiniband, "infiniband"}}};
-
-constexpr Names<FunctionRole, 9> roleNames{{{FunctionRole::other, "other"},
-                                            {FunctionRole::gpu, "gpu"},
-                                            {FunctionRole::nic, "nic"},
-                                            {FunctionRole::nvswitch, "nvswitch"},
-                                            {FunctionRole::nvlinkManagement, "nvlink-management"},
-                                            {FunctionRole::rootPort, "root-port"},
-                                            {FunctionRole::upstreamPort, "upstream-port"},
-                                            {FunctionRole::downstreamPort, "downstream-port"},
-                                            {FunctionRole::bridge, "bridge"}}};
-
-}  // namespace
-
-std::string_view toString(LinkLayer layer) { return nameOf(linkLayerNames, layer); }
-
-std::string_view toString(FunctionRole role) { return nameOf(roleNames, role); }
 
 const Netdev& Device::uplink() const {
   static const Netdev none;

@@ -1,6 +1,5 @@
 #include "vfpass/inventory.hpp"
 
-#include "names.hpp"
 #include "vfpass/lease.hpp"
 
 namespace vfpass {
@@ -31,19 +30,6 @@ const Device* findFunction(const Inventory& inventory, const PciAddress& address
     }
   }
   return nullptr;
-}
-
-namespace {
-
-constexpr Names<EswitchMode, 2> eswitchModeNames{
-    {{EswitchMode::legacy, "legacy"}, {EswitchMode::switchdev, "switchdev"}}};
-
-}  // namespace
-
-std::string_view toString(EswitchMode mode) { return nameOf(eswitchModeNames, mode); }
-
-std::optional<EswitchMode> parseEswitchMode(std::string_view name) {
-  return valueOf(eswitchModeNames, name);
 }
 
 }  // namespace vfpass

@@ -2,30 +2,7 @@
 
 #include <algorithm>
 
-#include "names.hpp"
-
 namespace vfpass {
-namespace {
-
-constexpr Names<LeaseKind, 2> leaseKindNames{
-    {{LeaseKind::virtualFunction, "vf"}, {LeaseKind::pciFunction, "function"}}};
-constexpr Names<LeaseState, 3> leaseStateNames{{{LeaseState::reserved, "reserved"},
-                                                {LeaseState::starting, "starting"},
-                                                {LeaseState::running, "running"}}};
-
-}  // namespace
-
-std::string_view toString(LeaseKind kind) { return nameOf(leaseKindNames, kind); }
-
-std::optional<LeaseKind> parseLeaseKind(std::string_view name) {
-  return valueOf(leaseKindNames, name);
-}
-
-std::string_view toString(LeaseState state) { return nameOf(leaseStateNames, state); }
-
-std::optional<LeaseState> parseLeaseState(std::string_view name) {
-  return valueOf(leaseStateNames, name);
-}
 
 LeaseKind kindOf(const Lease& lease) {
   return isVf(lease) ? LeaseKind::virtualFunction : LeaseKind::pciFunction;

@@ -1,32 +1,6 @@
 #include "vfpass/mapping.hpp"
 
-#include "names.hpp"
-
 namespace vfpass {
-namespace {
-
-constexpr Names<Allowance, 6> allowanceNames{{{Allowance::sharedIommuGroup, "shared-iommu-group"},
-                                              {Allowance::trust, "trust"},
-                                              {Allowance::unsafeInterrupts, "unsafe-interrupts"},
-                                              {Allowance::netdevInUse, "netdev-in-use"},
-                                              {Allowance::unknownHolder, "unknown-holder"},
-                                              {Allowance::disruption, "disruption"}}};
-
-constexpr Names<NvlinkMode, 3> nvlinkModeNames{{{NvlinkMode::all, "all"},
-                                                {NvlinkMode::partition, "partition"},
-                                                {NvlinkMode::disabled, "disabled"}}};
-
-constexpr Names<IommuBackend, 3> iommuBackendNames{{{IommuBackend::automatic, "auto"},
-                                                    {IommuBackend::container, "container"},
-                                                    {IommuBackend::iommufd, "iommufd"}}};
-
-}  // namespace
-
-std::string_view toString(Allowance allowance) { return nameOf(allowanceNames, allowance); }
-
-std::optional<Allowance> parseAllowance(std::string_view name) {
-  return valueOf(allowanceNames, name);
-}
 
 std::string toString(const SourcePlace& place) {
   return place.file + ":" + std::to_string(place.line) + ":" + std::to_string(place.column);
@@ -58,18 +32,6 @@ std::set<std::string> entryNames(const Mapping& mapping) {
     names.insert(function.name);
   }
   return names;
-}
-
-std::string_view toString(NvlinkMode mode) { return nameOf(nvlinkModeNames, mode); }
-
-std::optional<NvlinkMode> parseNvlinkMode(std::string_view name) {
-  return valueOf(nvlinkModeNames, name);
-}
-
-std::string_view toString(IommuBackend backend) { return nameOf(iommuBackendNames, backend); }
-
-std::optional<IommuBackend> parseIommuBackend(std::string_view name) {
-  return valueOf(iommuBackendNames, name);
 }
 
 }  // namespace vfpass

@@ -1,18 +1,12 @@
+#include "vfpass/plan.hpp"
+
 #include <algorithm>
 #include <set>
 
-#include "names.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/plan.hpp"
 
 namespace vfpass {
 namespace {
-
-constexpr Names<PlanKind, 5> planKindNames{{{PlanKind::attach, "attach"},
-                                            {PlanKind::detach, "detach"},
-                                            {PlanKind::prepare, "prepare"},
-                                            {PlanKind::release, "release"},
-                                            {PlanKind::host, "host apply"}}};
 
 std::string describeSettings(const VfChange& change) {
   std::vector<std::string> parts;
@@ -205,12 +199,6 @@ std::vector<PciAddress> lockedPfs(const Plan& plan) {
     }
   }
   return {pfs.begin(), pfs.end()};
-}
-
-std::string_view toString(PlanKind kind) { return nameOf(planKindNames, kind); }
-
-std::optional<PlanKind> parsePlanKind(std::string_view name) {
-  return valueOf(planKindNames, name);
 }
 
 }  // namespace vfpass

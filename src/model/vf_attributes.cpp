@@ -3,16 +3,8 @@
 #include <algorithm>
 #include <concepts>
 
-#include "names.hpp"
-
 namespace vfpass {
 namespace {
-
-constexpr Names<LinkState, 3> linkStateNames{{{LinkState::automatic, "auto"},
-                                              {LinkState::enable, "enable"},
-                                              {LinkState::disable, "disable"}}};
-constexpr Names<VlanProtocol, 2> protocolNames{
-    {{VlanProtocol::dot1q, "802.1Q"}, {VlanProtocol::dot1ad, "802.1ad"}}};
 
 std::string text(const MacAddress& mac) { return toString(mac); }
 std::string text(const Guid& guid) { return toString(guid); }
@@ -46,15 +38,6 @@ std::optional<Attribute> parseAttribute(std::string_view name) {
   std::optional<Attribute> found;
   forEachAttribute([&](const auto& row) { found = row.name == name ? row.attribute : found; });
   return found;
-}
-
-std::string_view toString(LinkState state) { return nameOf(linkStateNames, state); }
-std::optional<LinkState> parseLinkState(std::string_view name) {
-  return valueOf(linkStateNames, name);
-}
-std::string_view toString(VlanProtocol protocol) { return nameOf(protocolNames, protocol); }
-std::optional<VlanProtocol> parseVlanProtocol(std::string_view name) {
-  return valueOf(protocolNames, name);
 }
 
 bool existsOn(Attribute attribute, bool infiniband) {

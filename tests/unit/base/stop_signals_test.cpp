@@ -1,4 +1,4 @@
-#include "vfpass/base/stop_signals.hpp"
+#include "vfpass/base/own_process.hpp"
 
 #include <gtest/gtest.h>
 

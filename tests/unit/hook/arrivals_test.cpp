@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "fake/temporary_folder.hpp"
-#include "shared_text.hpp"
+#include "supervisor.hpp"
 #include "vfpass/error.hpp"
 #include "vfpass/state/database.hpp"
 

@@ -2,6 +2,8 @@
 
 #include <array>
 #include <csignal>
+#include <filesystem>
+#include <string>
 
 namespace vfpass {
 
@@ -27,5 +29,19 @@ class StopSignals {
 
 /// Kills this process with the signal, so that shells and systemd see it as the reason.
 [[noreturn]] void endBySignal(int signal);
+
+/// Call first in main. Whoever starts us may have closed the standard streams (`>&-`, a daemon):
+/// the next file or socket that is opened would get the free descriptor, and our messages would go
+/// into it. Occupies each with one that can be neither read nor written in its direction, so that
+/// its use still fails with EBADF.
+void occupyClosedStreams();
+
+/// Whether control sequences have an effect there: a terminal, and `TERM` names one that knows any.
+bool isScreen(int stream);
+
+/// A file that belongs to the running program, such as `vfpass-probe`: below the program's prefix,
+/// wherever that is, or in its build directory; otherwise at the path that the build was configured
+/// with. No environment variable changes the result.
+std::filesystem::path programFile(const std::string& name);
 
 }  // namespace vfpass

@@ -1,11 +1,13 @@
-#include "vfpass/base/stop_signals.hpp"
+#include "vfpass/base/own_process.hpp"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -67,6 +69,33 @@ void endBySignal(int signal) {
   ::signal(signal, SIG_DFL);
   ::raise(signal);
   std::abort();  // reached only if the signal is blocked
+}
+
+// open(2) returns the lowest free descriptor, and those below this one are in use already.
+void occupyClosedStreams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(stream, F_GETFD) == -1) {
+      static_cast<void>(::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY));
+    }
+  }
+}
+
+bool isScreen(int stream) {
+  const char* kind = std::getenv("TERM");
+  const std::string_view name = kind == nullptr ? "" : kind;
+  return ::isatty(stream) == 1 && !name.empty() && name != "dumb";
+}
+
+std::filesystem::path programFile(const std::string& name) {
+  std::error_code ignored;
+  namespace fs = std::filesystem;
+  const fs::path prefix = fs::read_symlink("/proc/self/exe", ignored).parent_path().parent_path();
+  for (const char* folder : {"libexec/vfpass", "libexec"}) {
+    if (fs::exists(prefix / folder / name, ignored)) {
+      return prefix / folder / name;
+    }
+  }
+  return fs::path(VFPASS_LIBEXEC) / name;
 }
 
 }  // namespace vfpass
