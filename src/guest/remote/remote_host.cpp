@@ -15,7 +15,6 @@
 #include <string>
 
 #include "child_process.hpp"
-#include "ssh_command.hpp"
 #include "vfpass/base/call_within.hpp"
 #include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/base/file_descriptor.hpp"

@@ -1,4 +1,4 @@
-#include "ssh_command.hpp"
+#include "vfpass/remote/peer_place.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
