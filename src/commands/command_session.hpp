@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "operation_log.hpp"
-#include "pager.hpp"
+#include "terminal.hpp"
 #include "vfpass/apply/run.hpp"
 #include "vfpass/base/call_within.hpp"
 #include "vfpass/base/default_deadlines.hpp"

@@ -102,6 +102,18 @@ struct EndedRun {
 /// end the operation, too, and pass through. In operation_log.cpp.
 EndedRun runAndRecord(Session& session, const Runner& runner);
 
+// terminal.cpp
+
+/// Adds `--watch[=SECONDS]`, whose text goes into `watch`; empty: not given.
+void addWatch(CLI::App& command, std::string& watch);
+
+/// `show` once; with --watch again and again, each time with a new session: on a terminal the text
+/// is replaced, elsewhere every text that differs from the one before is printed below its time,
+/// with --json without it. Returns only if nobody reads the output any more; a signal ends the
+/// process. A failure of the first time is thrown, a later one shown. Throws Error for a bad number
+/// of seconds.
+ExitCode showOrWatch(Session& session, const std::string& watch, const Runner& show);
+
 // init_command.cpp
 
 /// Throws (bad input) if --write would save what a captured tree has among the files of this host:

@@ -16,8 +16,8 @@
 #include "vfpass/host/program_output.hpp"
 #include "vfpass/inventory/read_inventory.hpp"
 #include "vfpass/report/verify_report.hpp"
-#include "vfpass/state/baselines.hpp"
 #include "vfpass/state/locks.hpp"
+#include "vfpass/state/verification_records.hpp"
 #include "vfpass/verify/host_baseline.hpp"
 
 namespace vfpass::commands {

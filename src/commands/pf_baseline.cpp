@@ -15,7 +15,7 @@
 #include "vfpass/host/root.hpp"
 #include "vfpass/inventory/read_inventory.hpp"
 #include "vfpass/report/verify_report.hpp"
-#include "vfpass/state/baselines.hpp"
+#include "vfpass/state/verification_records.hpp"
 #include "vfpass/topology/pcie_link.hpp"
 
 namespace vfpass::commands {

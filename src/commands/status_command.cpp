@@ -10,7 +10,6 @@
 #include "vfpass/report/status_report.hpp"
 #include "vfpass/report/verify_report.hpp"
 #include "vfpass/state/verification_records.hpp"
-#include "watch.hpp"
 
 namespace vfpass::commands {
 namespace {

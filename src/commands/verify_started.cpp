@@ -1,4 +1,4 @@
-#include "verify_started.hpp"
+#include "verification.hpp"
 
 #include <signal.h>
 #include <sys/prctl.h>

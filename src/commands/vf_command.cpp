@@ -10,7 +10,6 @@
 #include "vfpass/inventory/read_inventory.hpp"
 #include "vfpass/plan/owner_objections.hpp"
 #include "vfpass/report/command_reports.hpp"
-#include "watch.hpp"
 
 namespace vfpass::commands {
 namespace {

@@ -1,6 +1,6 @@
 # InfiniBand: the list of GUIDs that vfpass makes of its leases, read by the subnet manager of the model of a ConnectX (lab/connectx), brings
 # the ports of leased VFs up and into their partitions. Data (ib_write_bw) and management datagrams (ibping) go between them.
-# covers: lab/connectx/infiniband.c lab/connectx/subnet_manager.c src/commands/host_guids.* src/report/host_report.cpp
+# covers: lab/connectx/infiniband.c lab/connectx/subnet_manager.c src/commands/host_command.cpp src/report/host_report.cpp
 # shellcheck shell=bash disable=SC2154
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

@@ -1,4 +1,4 @@
-#include "pager.hpp"
+#include "terminal.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "rdma_counters.hpp"
+#include "host_observer.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

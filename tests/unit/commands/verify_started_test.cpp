@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "fake/temporary_folder.hpp"
-#include "verify_started.hpp"
+#include "verification.hpp"
 #include "vfpass/state/verification_records.hpp"
 
 namespace vfpass::commands {

@@ -1,4 +1,4 @@
-#include "watch.hpp"
+#include "terminal.hpp"
 
 #include <gtest/gtest.h>
 

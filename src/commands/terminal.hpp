@@ -46,4 +46,7 @@ class Pager {
   struct sigaction quit_ = {};
 };
 
+/// As many of the lines as fit on a terminal of `rows`, with a last one for the others.
+std::string clipped(const std::string& text, std::size_t rows);
+
 }  // namespace vfpass::commands
