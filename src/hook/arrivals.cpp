@@ -4,7 +4,7 @@
 
 #include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/base/text.hpp"
-#include "vfpass/plan/plan_arrival.hpp"
+#include "vfpass/plan/plan_hook.hpp"
 #include "vfpass/state/database.hpp"
 
 namespace vfpass::hook {

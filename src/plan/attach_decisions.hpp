@@ -76,7 +76,7 @@ std::vector<Lease> decideLeases(const AttachInput& input, Places& places,
 /// count.
 bool sameTerms(const Lease& earlier, const Lease& wanted);
 
-// check_migration.cpp
+// check_device.cpp
 
 /// What `migration: vfio` needs of the host: the driver and the versions. Unknown ones are not
 /// refused.

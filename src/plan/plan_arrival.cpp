@@ -1,4 +1,3 @@
-#include "vfpass/plan/plan_arrival.hpp"
 
 #include <algorithm>
 

@@ -11,11 +11,11 @@
 #include <array>
 
 #include "fuzz/target.hpp"
+#include "netlink/devlink.hpp"
 #include "netlink/link_dump.hpp"
 #include "netlink/netlink_message.hpp"
 #include "vfpass/host/flow_control.hpp"
 #include "vfpass/host/link_settings.hpp"
-#include "vfpass/host/port_function.hpp"
 
 namespace vfpass::fuzz {
 namespace {

@@ -11,7 +11,7 @@
 #include <cerrno>
 
 #include "helper/guarded_child.hpp"
-#include "netlink/devlink_message.hpp"
+#include "netlink/devlink.hpp"
 #include "netlink/netlink_exchange.hpp"
 #include "netlink/netlink_message.hpp"
 #include "vfpass/base/text.hpp"

@@ -1,4 +1,4 @@
-#include "vfpass/host/port_function.hpp"
+#include "netlink/devlink.hpp"
 
 #include <gtest/gtest.h>
 #include <linux/devlink.h>

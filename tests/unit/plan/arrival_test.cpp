@@ -1,4 +1,4 @@
-#include "vfpass/plan/plan_arrival.hpp"
+#include "vfpass/plan/plan_hook.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
