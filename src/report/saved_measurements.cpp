@@ -258,7 +258,7 @@ std::optional<Figure> readBaselineFigure(const JsonReader& object) {
   return valid ? std::optional(figure) : std::nullopt;
 }
 
-// As large as a file that is read (vfpass/state/baselines.hpp).
+// As large as a file that is read (vfpass/state/verification_records.hpp).
 constexpr JsonLimits baselineLimits{std::size_t{1} << 20U, 8};
 
 nlohmann::json parsedBaseline(const std::string& json) {

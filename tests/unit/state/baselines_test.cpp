@@ -1,4 +1,4 @@
-#include "vfpass/state/baselines.hpp"
+#include "vfpass/state/verification_records.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

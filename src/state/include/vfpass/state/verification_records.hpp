@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "vfpass/mac_guid_uuid.hpp"
+#include "vfpass/pci_address.hpp"
 
 namespace vfpass::state {
 
@@ -69,5 +70,17 @@ void removeMarks(const std::filesystem::path& runDirectory, const Uuid& domain,
 
 /// Removes everything else from `started/`: the path unit starts its service until it is empty.
 void removeStrayMarks(const std::filesystem::path& runDirectory);
+
+/// Durably saves the baseline of this PF (JSON text) as `baselines/ADDRESS.json` in the state
+/// directory, for root only. Replaces an earlier one. The caller holds the PF's lock
+/// (locks.hpp): the draft has one name for each PF. Throws Error.
+void keepBaseline(const std::filesystem::path& stateDirectory, const PciAddress& pf,
+                  const std::string& text);
+
+/// Larger files are not read.
+inline constexpr std::size_t largestBaseline = std::size_t{1} << 20U;
+
+/// The text of each baseline that can be read, in the order of the addresses.
+std::vector<std::string> keptBaselines(const std::filesystem::path& stateDirectory);
 
 }  // namespace vfpass::state
