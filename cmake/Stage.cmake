@@ -1,17 +1,21 @@
-# A stage is a directory below src/ with a CMakeLists.txt, and one static library. It can include include/vfpass/ (the
-# vocabulary), its own directory, and the public headers of the stages that it links. FOLDERS names subdirectories whose
-# sources belong to the stage; EXCEPT names files that do not. With VFPASS_UNITY several sources of a stage are compiled as
-# one, which saves most of the time for common headers. So names in the anonymous namespaces of one stage are unique.
-# SEPARATE_OBJECTS prevents that for a stage of which tests/crash replaces some sources at link time.
+# A stage is a directory below src/, the caller's or the one that IN names, and one static library. It can include
+# include/vfpass/ (the vocabulary), its own directory, and the public headers of the stages that it links. The target's
+# property STAGE_FOLDER is that directory. FOLDERS names subdirectories whose sources belong to the stage; EXCEPT names
+# files that do not. With VFPASS_UNITY several sources of a stage are compiled as one, which saves most of the time for
+# common headers. So names in the anonymous namespaces of one stage are unique. SEPARATE_OBJECTS prevents that for a stage of which tests/crash replaces some sources at link time.
 function(vfpass_stage name)
-  cmake_parse_arguments(STAGE "SEPARATE_OBJECTS" "" "LINKS;FOLDERS;EXCEPT" ${ARGN})
-  set(patterns ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  cmake_parse_arguments(STAGE "SEPARATE_OBJECTS" "IN" "LINKS;FOLDERS;EXCEPT" ${ARGN})
+  set(stage_folder ${CMAKE_CURRENT_SOURCE_DIR})
+  if(STAGE_IN)
+    string(APPEND stage_folder /${STAGE_IN})
+  endif()
+  set(patterns ${stage_folder}/*.cpp)
   foreach(folder ${STAGE_FOLDERS})
-    list(APPEND patterns ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.cpp)
+    list(APPEND patterns ${stage_folder}/${folder}/*.cpp)
   endforeach()
   file(GLOB sources CONFIGURE_DEPENDS ${patterns})
   foreach(file ${STAGE_EXCEPT})
-    list(REMOVE_ITEM sources ${CMAKE_CURRENT_SOURCE_DIR}/${file})
+    list(REMOVE_ITEM sources ${stage_folder}/${file})
   endforeach()
   if(NOT sources)
     return()
@@ -21,8 +25,9 @@ function(vfpass_stage name)
     set_target_properties(vfpass_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
   endif()
   target_include_directories(vfpass_${name}
-    PUBLIC ${PROJECT_SOURCE_DIR}/include ${CMAKE_CURRENT_SOURCE_DIR}/include
-    PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+    PUBLIC ${PROJECT_SOURCE_DIR}/include ${stage_folder}/include
+    PRIVATE ${stage_folder})
+  set_target_properties(vfpass_${name} PROPERTIES STAGE_FOLDER ${stage_folder})
   target_link_libraries(vfpass_${name} PUBLIC vfpass_options ${STAGE_LINKS})
 endfunction()
 
@@ -57,7 +62,7 @@ function(vfpass_unit_tests name)
   endif()
   add_executable(unit-${name} ${sources})
   target_include_directories(unit-${name} PRIVATE
-    $<TARGET_PROPERTY:vfpass_${name},SOURCE_DIR>)
+    $<TARGET_PROPERTY:vfpass_${name},STAGE_FOLDER>)
   target_link_libraries(unit-${name} PRIVATE unit-common vfpass_${name} ${UNIT_LINKS})
   target_precompile_headers(unit-${name} REUSE_FROM unit-common)
   if(VFPASS_UNITY)

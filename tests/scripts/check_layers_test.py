@@ -53,6 +53,16 @@ class Layers(unittest.TestCase):
         self.assertEqual(1, status)
         self.assertIn("src/commands/attach.cpp: includes vfpass/base", output)
 
+    def test_a_declared_stage_has_the_links_of_its_declaration(self):
+        self.write("src/CMakeLists.txt", "# vfpass_base\nadd_subdirectory(base)\nvfpass_stage(events IN plan/events\n  LINKS vfpass_plan)\n")
+        self.write("src/plan/events/event.cpp", '#include "vfpass/plan/plan.hpp"\n')
+        self.write("src/plan/plan.cpp", '#include "vfpass/base/text.hpp"\n')
+        self.assertEqual((0, "check-layers: every included stage is linked\n"), self.check())
+        self.write("src/plan/events/event.cpp", '#include "vfpass/base/text.hpp"\n')
+        self.assertIn("src/plan/events/event.cpp: includes vfpass/base", self.check()[1])
+        self.write("src/plan/plan.cpp", '#include "vfpass/events/event.hpp"\n')
+        self.assertIn("src/plan/plan.cpp: includes vfpass/events", self.check()[1])
+
     def test_reports_a_public_header_that_includes_upwards(self):
         self.write("src/base/include/vfpass/base/text.hpp", '#include "vfpass/plan/plan.hpp"\n')
         self.assertIn("src/base/include/vfpass/base/text.hpp: includes vfpass/plan", self.check()[1])
