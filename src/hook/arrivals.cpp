@@ -1,4 +1,4 @@
-#include "arrivals.hpp"
+#include "operations.hpp"
 
 #include <algorithm>
 

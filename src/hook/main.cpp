@@ -15,7 +15,6 @@
 #include <variant>
 #include <vector>
 
-#include "arrivals.hpp"
 #include "operations.hpp"
 #include "supervisor.hpp"
 #include "vfpass/base/default_deadlines.hpp"
