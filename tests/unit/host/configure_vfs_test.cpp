@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 
+#include "unit/values.hpp"
 #include "vfpass/error.hpp"
 #include "vfpass/mlx5_firmware.hpp"
 
@@ -353,22 +354,13 @@ TEST_F(ConfigureVfsTest, TreatsAttributeThatIsNeverAppliedAsRefused) {
 
 // A driver that accepts a value and does not set it is found out, whatever the attribute is.
 TEST_F(ConfigureVfsTest, ReadsBackEveryAttribute) {
-  const VfSettings everything{mac(1),
-                              Vlan{100, 3, VlanProtocol::dot1q},
-                              Rate{10, 20},
-                              false,
-                              LinkState::enable,
-                              true,
-                              Guid{5},
-                              Guid{6},
-                              17};
-  ASSERT_EQ(differingAttributes(everything, {}).size(), std::size(allAttributes));
+  ASSERT_EQ(differingAttributes(everySetting(), {}).size(), std::size(allAttributes));
   for (const Attribute attribute : allAttributes) {
     driver_.table = before_;
     driver_.table[1].nodeGuid = driver_.table[1].portGuid = Guid{1};
     driver_.table[1].msixVectors = 12;
     driver_.ignored = {attribute};
-    wanted_ = everything;
+    wanted_ = everySetting();
     const auto refused = run();
     ASSERT_EQ(refused.size(), 1U) << toString(attribute);
     EXPECT_EQ(refused[0].attribute, attribute);

@@ -13,6 +13,7 @@
 #include "link_messages.hpp"
 #include "netlink/netlink_message.hpp"
 #include "sriov/vf_port.hpp"
+#include "unit/values.hpp"
 
 namespace vfpass::host {
 namespace {
@@ -272,19 +273,6 @@ TEST(Acknowledgement, RejectsInvalidMessages) {
   EXPECT_FALSE(parseAcknowledgement("x"));
 }
 
-VfSettings everything() {
-  VfSettings all;
-  all.mac = MacAddress{{0x52, 0x54, 0, 1, 2, 3}};
-  all.vlan = Vlan{100, 5, VlanProtocol::dot1ad};
-  all.rate = Rate{10, 1000};
-  all.spoofCheck = false;
-  all.linkState = LinkState::enable;
-  all.trust = true;
-  all.nodeGuid = Guid{0x1122334455667788U};
-  all.portGuid = Guid{0x1122334455667789U};
-  return all;
-}
-
 // Parses one of our messages like the kernel does, independently of the code under test.
 std::vector<std::pair<int, std::string>> attributesOf(std::string_view bytes) {
   std::vector<std::pair<int, std::string>> found;
@@ -312,7 +300,7 @@ nlmsghdr headerOf(const std::string& bytes) {
 }
 
 TEST(LinkChanges, PutsAllAttributesIntoOneMessage) {
-  const auto messages = linkChanges(interfaceIndex, 5, {{2, everything()}});
+  const auto messages = linkChanges(interfaceIndex, 5, {{2, everySetting()}});
   ASSERT_EQ(messages.size(), 1U);
   const nlmsghdr header = headerOf(messages[0]);
   EXPECT_EQ(header.nlmsg_type, RTM_SETLINK);
@@ -366,10 +354,10 @@ TEST(LinkChanges, SendsOnlyRequestedAttributes) {
 }
 
 TEST(LinkChanges, RoundTripsThroughReplyParser) {
-  auto messages = linkChanges(interfaceIndex, 1, {{1, everything()}});
+  auto messages = linkChanges(interfaceIndex, 1, {{1, everySetting()}});
   const std::uint16_t type = RTM_NEWLINK;
   std::memcpy(messages.at(0).data() + offsetof(nlmsghdr, nlmsg_type), &type, sizeof type);
-  VfSettings ethernet = everything();
+  VfSettings ethernet = everySetting();
   ethernet.nodeGuid.reset();
   ethernet.portGuid.reset();
   EXPECT_EQ(parse(messages[0]).at(1), ethernet);
@@ -378,7 +366,7 @@ TEST(LinkChanges, RoundTripsThroughReplyParser) {
 TEST(LinkChanges, SplitsAtLimitWithoutLosingVfs) {
   std::vector<VfRequest> requests;
   for (unsigned vf = 0; vf < 300; ++vf) {
-    requests.push_back({vf, everything()});
+    requests.push_back({vf, everySetting()});
   }
   const auto messages = linkChanges(interfaceIndex, 1, requests);
   EXPECT_EQ(messages.size(), 3U);

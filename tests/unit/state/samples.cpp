@@ -2,25 +2,13 @@
 
 #include <limits>
 
+#include "unit/values.hpp"
+
 namespace vfpass::state {
 namespace {
 
 constexpr std::uint64_t any32 = std::numeric_limits<std::uint32_t>::max();
 constexpr std::uint64_t any64 = std::numeric_limits<std::uint64_t>::max();
-
-VfSettings sampleSettings() {
-  VfSettings settings;
-  settings.mac = MacAddress{{0x02, 1, 2, 3, 4, 5}};
-  settings.vlan = Vlan{100, 3, VlanProtocol::dot1ad};
-  settings.rate = Rate{10, 1000};
-  settings.spoofCheck = true;
-  settings.linkState = LinkState::enable;
-  settings.trust = false;
-  settings.nodeGuid = Guid{0x0011223344556677};
-  settings.portGuid = Guid{0xffeeddccbbaa9988};
-  settings.msixVectors = 17;
-  return settings;
-}
 
 }  // namespace
 
@@ -41,7 +29,7 @@ Lease sampleLease(std::uint8_t domain, const std::string& name, unsigned vfIndex
   vfOf(lease).index = vfIndex;
   lease.device = PciAddress{0x10000, 0x3b, 1, 2};
   vfOf(lease).infiniband = true;
-  vfOf(lease).settings = sampleSettings();
+  vfOf(lease).settings = everySetting();
   vfOf(lease).required = {Attribute::mac, Attribute::vlan};
   vfOf(lease).refused = {Attribute::spoofCheck, Attribute::trust};
   lease.allow = {Allowance::sharedIommuGroup, Allowance::netdevInUse};
@@ -52,7 +40,7 @@ Lease sampleLease(std::uint8_t domain, const std::string& name, unsigned vfIndex
   lease.persistent = domain % 2 == 0;
   lease.guest = {PciAddress{0, 5, 0, 0}, RootPort{5, PciAddress{0, 0, 2, 1}, true}, {}};
   lease.edits = {{"hard-limit", EditPlace::memtune, {"<hard_limit unit='KiB'>1</hard_limit>"}}};
-  lease.original = {"mlx5_core", "", only(sampleSettings(), {Attribute::mac}), true};
+  lease.original = {"mlx5_core", "", only(everySetting(), {Attribute::mac}), true};
   lease.generation = 1;
   lease.state = LeaseState::starting;
   lease.bootId = "0b5a0b1c-0000-4000-8000-000000000001";
