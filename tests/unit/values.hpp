@@ -27,4 +27,19 @@ inline VfSettings everySetting() {
   return every;
 }
 
+/// Each attribute of a VF with another value than in everySetting().
+inline VfSettings everyOtherSetting() {
+  VfSettings every;
+  every.mac = MacAddress{{0x52, 0x54, 0, 1, 2, 4}};
+  every.vlan = Vlan{};
+  every.rate = Rate{};
+  every.spoofCheck = true;
+  every.linkState = LinkState::automatic;
+  every.trust = false;
+  every.nodeGuid = Guid{1};
+  every.portGuid = Guid{2};
+  every.msixVectors = 12;
+  return every;
+}
+
 }  // namespace vfpass

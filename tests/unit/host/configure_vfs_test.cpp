@@ -357,8 +357,7 @@ TEST_F(ConfigureVfsTest, ReadsBackEveryAttribute) {
   ASSERT_EQ(differingAttributes(everySetting(), {}).size(), std::size(allAttributes));
   for (const Attribute attribute : allAttributes) {
     driver_.table = before_;
-    driver_.table[1].nodeGuid = driver_.table[1].portGuid = Guid{1};
-    driver_.table[1].msixVectors = 12;
+    driver_.table[1] = everyOtherSetting();
     driver_.ignored = {attribute};
     wanted_ = everySetting();
     const auto refused = run();
