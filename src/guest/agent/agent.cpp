@@ -103,9 +103,13 @@ Agent Agent::withinAtMost(seconds timeout) const {
   return copy;
 }
 
+seconds Agent::remaining() const {
+  return std::max(std::chrono::ceil<seconds>(deadline_ - Clock::now()), seconds{0});
+}
+
 seconds Agent::timeLeft() const {
-  const auto left = std::chrono::ceil<seconds>(deadline_ - Clock::now());
-  if (left.count() <= 0) {
+  const auto left = remaining();
+  if (left.count() == 0) {
     throw AgentUnavailable("the guest agent of domain " + printable(name_) + " timed out",
                            "check the load in the guest, then try again");
   }

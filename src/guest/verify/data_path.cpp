@@ -1,6 +1,7 @@
 #include "data_path.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "transfer_options.hpp"
@@ -15,10 +16,10 @@ constexpr const char* reachBytes = "8";
 constexpr std::uint64_t rdmaCmBytes = 4096;
 
 std::vector<std::string> argumentsFor(const char* command, const PathEnd& end,
-                                      const VerifyPlan& plan,
+                                      std::chrono::seconds deadline,
                                       const std::vector<std::string>& others) {
-  auto arguments = portArguments(command, end.port, end.gpu ? toString(end.gpu->address) : "",
-                                 plan.probeTimeout);
+  auto arguments =
+      portArguments(command, end.port, end.gpu ? toString(end.gpu->address) : "", deadline);
   arguments.insert(arguments.end(), others.begin(), others.end());
   return arguments;
 }
@@ -34,10 +35,12 @@ PairReports runSession(const SessionEnd& initiator, const SessionEnd& target,
                        const VerifyPlan& plan, const std::vector<std::string>& operation) {
   const std::string token = agent::randomName();
   const std::string folder = plan.folder + "/exchange-" + token;
-  auto connect = argumentsFor("connect", initiator.end, plan, {"--token", token});
+  const auto deadline =
+      std::min(probeDeadline(plan, initiator.agent), probeDeadline(plan, target.agent));
+  auto connect = argumentsFor("connect", initiator.end, deadline, {"--token", token});
   connect.insert(connect.end(), operation.begin(), operation.end());
   agent::ExchangeEnd far(target.agent, target.end.probe, folder + "-listen",
-                         argumentsFor("listen", target.end, plan, {"--token", token}));
+                         argumentsFor("listen", target.end, deadline, {"--token", token}));
   agent::ExchangeEnd near(initiator.agent, initiator.end.probe, folder + "-connect", connect);
   relayLines(near, far);
   return {probeDocument(initiator.end.probe, near.result()),
@@ -181,7 +184,8 @@ PairReports DataPath::exchange(const std::vector<std::string>& operation) const 
     return runSession({initiator_.agent, initiator_}, {target_.agent, target_}, plan_, operation);
   }
   return {runProbe(initiator_.agent, initiator_.probe,
-                   argumentsFor("loopback", initiator_, plan_, operation)),
+                   argumentsFor("loopback", initiator_, probeDeadline(plan_, initiator_.agent),
+                                operation)),
           nullptr, true};
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "vfpass/base/default_deadlines.hpp"
+
 namespace vfpass::verify {
 namespace {
 
@@ -43,6 +45,10 @@ std::vector<bool> relaxedOrderings(RelaxedOrdering wanted, bool software) {
 }
 
 }  // namespace
+
+std::chrono::seconds probeDeadline(const VerifyPlan& plan, const agent::Agent& guest) {
+  return deadlines::probeWithinRest(plan.probeTimeout, guest.remaining());
+}
 
 std::vector<std::string> portArguments(const char* command, const RdmaPort& port,
                                        const std::string& gpu, std::chrono::seconds deadline) {

@@ -14,6 +14,9 @@ namespace vfpass::verify {
 std::vector<std::string> portArguments(const char* command, const RdmaPort& port,
                                        const std::string& gpu, std::chrono::seconds deadline);
 
+/// The deadline of a probe that the guest starts now.
+std::chrono::seconds probeDeadline(const VerifyPlan& plan, const agent::Agent& guest);
+
 /// A write and a read, each without and with relaxed ordering, as wanted. `automatic` leaves out
 /// relaxed ordering for a software device, which never reorders.
 std::vector<Transfer> variantsOf(Transfer transfer, RelaxedOrdering wanted);

@@ -13,6 +13,7 @@
 #include "judge_bandwidth.hpp"
 #include "judge_nccl.hpp"
 #include "judge_transfer.hpp"
+#include "transfer_options.hpp"
 #include "vfpass/base/deadline.hpp"
 #include "vfpass/base/json_reader.hpp"
 #include "vfpass/base/text.hpp"
@@ -225,6 +226,15 @@ class NcclVerification {
             guest.rdma ? guest.rdma(lease) : std::nullopt};
   }
 
+  // Of all ranks, so that none waits for one that has ended.
+  [[nodiscard]] std::chrono::seconds deadline() const {
+    std::chrono::seconds shortest = plan_.probeTimeout;
+    for (const NcclPart& each : parts_) {
+      shortest = std::min(shortest, probeDeadline(plan_, each.guest->agent));
+    }
+    return shortest;
+  }
+
   void start(NcclPart& part, unsigned ranks) const {
     std::vector<std::string> arguments{"nccl",
                                        "--ranks",
@@ -232,7 +242,7 @@ class NcclVerification {
                                        "--first-rank",
                                        std::to_string(part.member.firstRank),
                                        "--deadline",
-                                       std::to_string(plan_.probeTimeout.count())};
+                                       std::to_string(deadline().count())};
     for (const std::string& each : part.addresses) {
       arguments.insert(arguments.end(), {"--gpu", each});
     }

@@ -223,6 +223,22 @@ TEST_F(VerifyNcclTest, RanksThatDoNotMeetEndAtTheDeadline) {
   EXPECT_THAT(seenAt(verify(), "nccl-ranks"), HasSubstr("did not meet"));
 }
 
+// The pair's other checks come first, and their time is missing here.
+TEST_F(VerifyNcclTest, ProbesEndWhileTheirReportsCanStillBeRead) {
+  plan.probeTimeout = std::chrono::hours(1);
+  std::vector<int> deadlines;
+  guests.hypervisor.agent = [&](const std::string& command) {
+    constexpr std::string_view option = R"("--deadline",")";
+    if (const auto at = command.find(option); at != std::string::npos) {
+      deadlines.push_back(std::stoi(command.substr(at + option.size())));
+    }
+    return guests.agent.answer(command);
+  };
+  verify();
+  EXPECT_THAT(deadlines, testing::SizeIs(2));
+  EXPECT_THAT(deadlines, testing::Each(testing::AllOf(testing::Gt(10), testing::Le(48))));
+}
+
 TEST_F(VerifyNcclTest, LibraryThatIsTooOldIsNotObservable) {
   settings("export FAKE_NCCL_VERSION=21210");
   const auto report = verify();

@@ -163,6 +163,12 @@ constexpr seconds verifyVfs(std::size_t vfs, bool sizes) {
 /// A probe that moves data, of a command with the timeout `whole`. Two fifths: enough remains to
 /// report a probe that hangs, and to kill it.
 constexpr seconds probeWithin(seconds whole) { return std::max(whole * 2 / 5, seconds{10}); }
+/// The same for a probe that starts when only `left` of that timeout is left: what a probe that
+/// waits until its deadline reports, as who is missing, has to be read before the command's is
+/// over.
+constexpr seconds probeWithinRest(seconds planned, seconds left) {
+  return std::min(planned, std::max(left * 4 / 5, seconds{10}));
+}
 /// After starts: waiting for the verification of another VM with VFs of the same PF. With one VF
 /// and one GPU it takes about a minute.
 inline constexpr seconds startedTurn{180};

@@ -80,6 +80,9 @@ class Agent {
   /// original timeout was used up.
   void allowAtLeast(std::chrono::seconds timeout);
 
+  /// What is left of the timeout; 0 once it is over.
+  [[nodiscard]] std::chrono::seconds remaining() const;
+
   /// The same guest with a deadline that is not later than this long from now: for a call that is
   /// not worth the time of the others.
   [[nodiscard]] Agent withinAtMost(std::chrono::seconds timeout) const;
