@@ -37,7 +37,7 @@ void runPlan(Session& session, const Plan& plan, std::vector<state::FileLock> lo
   session.run(plan, tools, std::move(locks));
 }
 
-struct Outcome {
+struct PolicyOutcome {
   report::HostEntry entry;
   ExitCode code = ExitCode::done;
 };
@@ -47,7 +47,7 @@ std::string changesText(std::size_t count) {
 }
 
 // A PF that was not changed has no entry, unless it was to be.
-void recordOutcome(Session& session, const PciAddress& address, const Outcome& outcome) {
+void recordOutcome(Session& session, const PciAddress& address, const PolicyOutcome& outcome) {
   const auto& [entry, code] = outcome;
   if (!entry.failures.empty()) {
     session.operations().failed(Error(join(entry.failures, "; "), {}, code));
@@ -58,8 +58,8 @@ void recordOutcome(Session& session, const PciAddress& address, const Outcome& o
 }
 
 // Applies the policy, or with dryRun only plans it. Objections become failures in `entry`.
-Outcome runPolicy(Session& session, const PfPolicy& policy, const PciAddress& address,
-                  const HostApplyOptions& options, DefinedUsers& definitions) {
+PolicyOutcome runPolicy(Session& session, const PfPolicy& policy, const PciAddress& address,
+                        const HostApplyOptions& options, DefinedUsers& definitions) {
   auto users = definitions.ofRemoved(session.kernel().readPf(address), policy);  // without locks
   auto locks = options.dryRun
                    ? std::vector<state::FileLock>()
@@ -68,7 +68,7 @@ Outcome runPolicy(Session& session, const PfPolicy& policy, const PciAddress& ad
   input.allowDisruption = options.allowDisruption;
   auto decision = plan::planHost(input);
   objectToSpace(session, decision);
-  Outcome outcome;
+  PolicyOutcome outcome;
   for (const auto& objection : decision.objections) {
     outcome.entry.failures.push_back(commands::withRemedy(objection));
   }
@@ -86,9 +86,9 @@ Outcome runPolicy(Session& session, const PfPolicy& policy, const PciAddress& ad
   return outcome;
 }
 
-Outcome applyPf(Session& session, const PfPolicy& policy, const PciAddress& address,
-                const HostApplyOptions& options, DefinedUsers& definitions) {
-  Outcome outcome;
+PolicyOutcome applyPf(Session& session, const PfPolicy& policy, const PciAddress& address,
+                      const HostApplyOptions& options, DefinedUsers& definitions) {
+  PolicyOutcome outcome;
   session.operations().addPf(address);
   try {
     outcome = runPolicy(session, policy, address, options, definitions);
@@ -105,9 +105,9 @@ Outcome applyPf(Session& session, const PfPolicy& policy, const PciAddress& addr
   return outcome;
 }
 
-Outcome applyPolicy(Session& session, const PfPolicy& policy, const HostPolicy& all,
-                    const Inventory& inventory, const HostApplyOptions& options,
-                    DefinedUsers& definitions) {
+PolicyOutcome applyPolicy(Session& session, const PfPolicy& policy, const HostPolicy& all,
+                          const Inventory& inventory, const HostApplyOptions& options,
+                          DefinedUsers& definitions) {
   if (!options.dryRun) {  // which has no entries
     session.operations().begin(events::Operation::hostApply);
   }
@@ -125,7 +125,7 @@ void applyPfs(Session& session, const HostPolicy& policy, const HostApplyOptions
   const Inventory inventory = policy.pfs.empty() ? Inventory{} : session.inventory();
   DefinedUsers definitions(session);
   for (const auto& entry : policy.pfs) {
-    Outcome outcome = applyPolicy(session, entry, policy, inventory, options, definitions);
+    PolicyOutcome outcome = applyPolicy(session, entry, policy, inventory, options, definitions);
     report.pfs.push_back(std::move(outcome.entry));
     codes.push_back(outcome.code);
   }
