@@ -120,7 +120,6 @@ static void general_link(const Port *port, uint8_t *caps)
     SET(caps, cmd_hca_cap__gid_table_size, port->infiniband ? 0 : 4);
     SET(caps, cmd_hca_cap__roce, !port->infiniband && port->card->roce);
     SET(caps, cmd_hca_cap__ib_virt, port->infiniband);
-    SET(caps, cmd_hca_cap__ipoib_basic_offloads, port->infiniband);
 }
 
 /* As many as all VFs together have by default (mlx5_get_default_msix_vec_count in mlx5/core/pci_irq.c: half of the largest table). */

@@ -24,6 +24,7 @@ static const CommandEntry *const tables[] = {
     flow_table_commands,
     work_queue_commands,
     queue_pair_commands,
+    multicast_commands,
     shared_queue_commands,
     loss_commands,
     migration_commands,

@@ -22,11 +22,15 @@
 /* Pages before it: initialization segment (0x2010 bytes, of which the driver maps all), MSI-X table, pending bits. */
 #define FIRST_UAR 4
 #define VPORT_UPLINK 0xffff
-/* Frames and octets of unicast, multicast, broadcast, and of RDMA. */
-#define COUNTERS 8
+/* Frames and octets of unicast, multicast, broadcast, and of RDMA: unicast, and multicast on InfiniBand. */
+#define COUNTERS 10
 #define LARGEST_MTU 4096 /* of RDMA */
 #define DEFAULT_PARTITION 0xffff
 #define PARTITION_KEYS 128 /* of a port on InfiniBand */
+#define SUBNET_PREFIX 0xfe80000000000000ULL
+#define MANAGER_LID 1 /* the PF's port */
+#define FIRST_MULTICAST_LID 0xc000
+#define GENERAL_SERVICES 1 /* the queue pair of management datagrams, by this number on each port */
 
 /* Status of a command (mlx5_cmd_stat in include/linux/mlx5/device.h). */
 enum {
@@ -75,6 +79,7 @@ typedef struct Vport {
     uint8_t admin_state; /* enum mlx5_vport_state's: 0 down, 1 up, 2 as the uplink */
     uint8_t policy;      /* the same for InfiniBand: enum port_state_policy */
     bool enabled;        /* between ENABLE_HCA and DISABLE_HCA */
+    bool has_cm;         /* InfiniBand: the driver has announced a communication manager */
     uint16_t vectors;    /* interrupt vectors of a VF: the size of its MSI-X table */
     uint8_t switch_context[LEN_query_esw_vport_context_out__esw_vport_context / 8];
     uint64_t received[COUNTERS], sent[COUNTERS];
@@ -179,6 +184,7 @@ typedef enum {
 typedef struct Path {
     uint8_t mac[6], gid[16], source; /* source: index of an own RoCE address */
     uint8_t traffic_class, hops;
+    bool global; /* InfiniBand: packets have a network header */
     uint16_t udp_source, lid, key_index; /* key_index: in the table of partition keys */
 } Path;
 
@@ -326,6 +332,7 @@ struct Port {
     bool subnet_manager; /* InfiniBand: it has activated the ports that are up */
     bool listed;         /* it activates only those VFs that are in its list */
     GArray *members;     /* of partitions: the list */
+    GArray *groups;      /* multicast groups */
     GArray *pages[MAX_VFS + 1]; /* pages that the driver gave to each function's firmware */
     uint32_t reclaim_ms;
     GPtrArray *reclaims;
@@ -429,13 +436,22 @@ void vport_link_event(Port *port, uint16_t number);
 void port_link_changed(Port *port);
 void vport_context_changed(Port *port, uint16_t number);
 void vport_count(Port *port, uint16_t number, bool sent, const uint8_t *destination, uint32_t length);
+void vport_count_infiniband(Port *port, uint16_t number, bool sent, uint16_t lid, uint32_t length);
 
 /* subnet_manager.c */
 GArray *subnet_list_new(void);
 bool subnet_list_order(Port *port, char **words);
 bool subnet_list_has(const Port *port, uint16_t number);
 uint16_t subnet_list_key(const Port *port, uint16_t number, unsigned index);
+uint16_t subnet_list_own(const Port *port, uint16_t number, uint16_t key);
 bool subnet_list_accepts(const Port *port, uint16_t number, uint16_t key);
+
+/* subnet_administrator.c, multicast.c */
+GArray *subnet_groups_new(void);
+bool subnet_group_has(const Port *port, uint16_t lid, uint16_t number);
+bool subnet_administrator_receive(Function *sender, const RdmaPacket *packet);
+extern const CommandEntry multicast_commands[];
+void multicast_receive(Function *function, const Function *sender, const RdmaPacket *packet);
 
 /* frame.c, checksum.c, flow_table.c, flow_walk.c, eswitch.c */
 bool frame_is_tagged(const Frame *frame);

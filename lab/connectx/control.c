@@ -16,6 +16,9 @@ static bool state_set(Port *port, bool *up, const char *state)
         return false;
     }
     *up = !strcmp(state, "up");
+    if (!port->subnet_manager) {
+        g_array_set_size(port->groups, 0);
+    }
     port_link_changed(port);
     return true;
 }
@@ -163,6 +166,7 @@ static void control_poll(void *opaque)
 void control_init(Port *port)
 {
     port->members = subnet_list_new();
+    port->groups = subnet_groups_new();
     window_init(&port->function.device);
     if (port->control_path) {
         port->control_timer = timer_new_ms(QEMU_CLOCK_REALTIME, control_poll, port);

@@ -11,6 +11,7 @@
 #define SEND_REQUEST_IMMEDIATE 0xb
 #define EXTENDED_HEADER 8 /* key and the sender's queue pair */
 #define GLOBAL 40
+#define HAS_GRH 0x40
 #define RESPONSE_SEND 2
 #define RESPONSE_SEND_IMMEDIATE 3
 /* Offsets in the request, after the control segment (struct mlx5_av in include/linux/mlx5/qp.h). */
@@ -21,6 +22,7 @@ static void path_of(Path *path, const uint8_t *wqe)
     memcpy(path->mac, wqe + MAC, sizeof(path->mac));
     memcpy(path->gid, wqe + GID, sizeof(path->gid));
     path->source = ldl_be_p(wqe + SOURCE) >> 20;
+    path->global = wqe[SOURCE] & HAS_GRH;
     path->traffic_class = wqe[TRAFFIC_CLASS];
     path->hops = wqe[HOPS];
     path->lid = path->udp_source = lduw_be_p(wqe + LID);
@@ -68,7 +70,7 @@ static void describe_sender(const Function *function, const QueuePair *pair, con
     uint32_t number = ldl_be_p(packet->bytes + PACKET_HEADER + 4) & 0xffffff;
 
     stw_be_p(entry + 22, packet->source_lid);
-    stl_be_p(entry + 24, (infiniband ? 0 : 1u << 28 | (uint32_t)packet->header_kind << 24) | number);
+    stl_be_p(entry + 24, (infiniband && !packet->header[0] ? 0 : 1u << 28) | (uint32_t)packet->header_kind << 24 | number);
     if (pair->service == SERVICE_GENERAL) {
         stl_be_p(entry + 36, DEFAULT_PARTITION);
     }

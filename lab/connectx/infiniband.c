@@ -5,8 +5,8 @@
 enum { PHYSICAL_DISABLED = 3, PHYSICAL_UP = 5 };
 enum { POLICY_UP = 1, POLICY_FOLLOW = 2 };
 enum { SELECT_PORT_GUID = 1, SELECT_NODE_GUID = 2, SELECT_POLICY = 4 };
-#define CAPABILITY_MASK 0x2651e848
-#define SUBNET_PREFIX 0xfe80000000000000ULL
+#define CAPABILITY_MASK 0x2650e848
+#define HAS_CM 0x10000 /* IB_PORT_CM_SUP */
 #define WHOLE_TABLE 0xffff
 
 static bool is_up(Port *port, unsigned number)
@@ -25,7 +25,10 @@ unsigned infiniband_state(Port *port, uint16_t number)
     return port->subnet_manager ? PORT_ACTIVE : PORT_INIT;
 }
 
-/* No packets of a subnet manager are answered: its LID and those of the ports are the model's. */
+/*
+ * No packets of a subnet manager are answered: its LID and those of the ports are the model's. ib_cm gives up a port whose driver cannot
+ * announce it (cm_add_one).
+ */
 static uint8_t query(Function *function, Command *command)
 {
     Port *port = function->port;
@@ -47,13 +50,15 @@ static uint8_t query(Function *function, Command *command)
     SET(context, hca_vport_context__system_image_guid, port->card_guid);
     SET(context, hca_vport_context__port_guid, port->vport[number].port_guid);
     SET(context, hca_vport_context__node_guid, port->vport[number].node_guid);
-    SET(context, hca_vport_context__cap_mask1, CAPABILITY_MASK);
+    SET(context, hca_vport_context__cap_mask1, CAPABILITY_MASK | (port->vport[number].has_cm ? HAS_CM : 0));
+    SET(context, hca_vport_context__cap_mask1_field_select, HAS_CM);
     SET(context, hca_vport_context__lid, active ? 1 + number : 0);
-    SET(context, hca_vport_context__sm_lid, active);
+    SET(context, hca_vport_context__sm_lid, active ? MANAGER_LID : 0);
     SET(context, hca_vport_context__subnet_timeout, 18);
     return STATUS_OK;
 }
 
+/* The PF may set all of each port, a VF only what it can do. */
 static uint8_t modify(Function *function, Command *command)
 {
     int number = vport_of(function, command);
@@ -61,10 +66,13 @@ static uint8_t modify(Function *function, Command *command)
     uint32_t selected = GET(context, hca_vport_context__field_select);
     Vport *vport;
 
-    if (number < 0 || function->vport) {
+    if (number < 0 || (function->vport && selected)) {
         return STATUS_BAD_PARAMETER;
     }
     vport = &function->port->vport[number];
+    if (GET(context, hca_vport_context__cap_mask1_field_select) & HAS_CM) {
+        vport->has_cm = GET(context, hca_vport_context__cap_mask1) & HAS_CM;
+    }
     if (selected & SELECT_PORT_GUID) {
         vport->port_guid = GET(context, hca_vport_context__port_guid);
         if (function->port->listed) {

@@ -2,7 +2,7 @@
 /*
  * RDMA packets on the network. RoCE packets are frames like all others: the switch takes them through the driver's flow tables, so
  * VLAN, spoof check, link state and the wire act on them. On InfiniBand, where the model has no switch with rules, a packet goes to
- * the function of this port that has the LID.
+ * the function of this port that has the LID, or to those that have joined the multicast group with it.
  */
 #include "connectx.h"
 
@@ -118,23 +118,60 @@ static void send_roce(Function *function, const Path *path, const RdmaPacket *pa
     eswitch_transmit(function, frame);
 }
 
+static void put_global(const Function *function, const Path *path, RdmaPacket *packet)
+{
+    uint8_t source[16];
+
+    stq_be_p(source, SUBNET_PREFIX);
+    stq_be_p(source + 8, function->port->vport[function->vport].port_guid);
+    put_ipv6(packet->header, source, path, packet->length + CHECK, NEXT_HEADER_BTH);
+}
+
+/* Into an active port of the packet's partition. */
+static void deliver(const Function *sender, uint16_t number, uint16_t lid, const RdmaPacket *packet)
+{
+    Port *port = sender->port;
+    Function *receiver = function_of_vport(port, number);
+
+    if (!receiver || !receiver->initialized || infiniband_state(port, number) != PORT_ACTIVE ||
+        !subnet_list_accepts(port, number, lduw_be_p(packet->bytes + 2))) {
+        return;
+    }
+    vport_count_infiniband(port, number, false, lid, packet->length);
+    if (lid >= FIRST_MULTICAST_LID) {
+        multicast_receive(receiver, sender, packet);
+    } else {
+        rdma_receive(receiver, packet);
+    }
+}
+
+static void route(Function *sender, uint16_t lid, const RdmaPacket *packet)
+{
+    Port *port = sender->port;
+
+    for (unsigned number = 0; lid >= FIRST_MULTICAST_LID && number <= port->vfs; number++) {
+        if (subnet_group_has(port, lid, number)) {
+            deliver(sender, number, lid, packet);
+        }
+    }
+    if (lid >= 1 && lid <= port->vfs + 1 && !(lid == MANAGER_LID && subnet_administrator_receive(sender, packet))) {
+        deliver(sender, lid - 1, lid, packet);
+    }
+}
+
 static void send_infiniband(Function *function, const Path *path, const RdmaPacket *packet)
 {
     Port *port = function->port;
     g_autofree RdmaPacket *arrived = g_memdup2(packet, sizeof(*packet));
-    Function *receiver = path->lid >= 1 && path->lid <= port->vfs + 1 ? function_of_vport(port, path->lid - 1) : NULL;
-    uint16_t key = subnet_list_key(port, function->vport, path->key_index);
 
     arrived->source_lid = 1 + function->vport;
-    stw_be_p(arrived->bytes + 2, key);
-    vport_count(port, function->vport, true, NULL, packet->length);
-    if (loss_takes(port)) {
-        return;
+    stw_be_p(arrived->bytes + 2, subnet_list_key(port, function->vport, path->key_index));
+    if (path->global) {
+        put_global(function, path, arrived);
     }
-    if (receiver && receiver->initialized && infiniband_state(port, function->vport) == PORT_ACTIVE &&
-        infiniband_state(port, receiver->vport) == PORT_ACTIVE && subnet_list_accepts(port, receiver->vport, key)) {
-        vport_count(port, receiver->vport, false, NULL, packet->length);
-        rdma_receive(receiver, arrived);
+    vport_count_infiniband(port, function->vport, true, path->lid, packet->length);
+    if (!loss_takes(port) && infiniband_state(port, function->vport) == PORT_ACTIVE) {
+        route(function, path->lid, arrived);
     }
 }
 

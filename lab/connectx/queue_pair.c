@@ -360,6 +360,11 @@ static void take_attributes(QueuePair *pair, const Command *command)
         pair->retries = GET(context, qpc__retry_count);
         pair->timeout = GET(context, qpc__primary_address_path__ack_timeout);
         break;
+    case OP_RTS2RTS_QP: /* IPoIB learns the Q_Key when it joins its broadcast group */
+        if (GET(command->in, init2rtr_qp_in__opt_param_mask) & 1 << 5) {
+            pair->key = GET(context, qpc__q_key);
+        }
+        break;
     case OP_2RST_QP:
         reset(pair);
         break;

@@ -8,7 +8,6 @@
 #define END_OF_LIST 0x100 /* the key of the last entry in a list of buffers (MLX5_TERMINATE_SCATTER_LIST_LKEY) */
 #define RESPONSE_ERROR 14 /* opcode of completions: MLX5_CQE_RESP_ERR in include/linux/mlx5/device.h */
 #define SHARED_HEADER 16
-#define GENERAL_SERVICES 1 /* the queue pair of connection managers, by this number on each port */
 
 /* The sum of a request's data segments; UINT32_MAX if it is too long. */
 static uint32_t request_length(const uint8_t *at, const uint8_t *end)

@@ -154,8 +154,6 @@ const CommandEntry resource_commands[] = {
     { OP_QUERY_XRC_SRQ, command_accept },
     { OP_ARM_XRC_SRQ, command_accept },
     { OP_QUERY_FLOW_COUNTER, command_accept },
-    { OP_ATTACH_TO_MCG, command_accept },
-    { OP_DETACH_FROM_MCG, command_accept },
     { OP_SET_L2_TABLE_ENTRY, command_accept },
     { OP_DELETE_L2_TABLE_ENTRY, command_accept },
     { OP_QUERY_CONG_STATUS, command_accept },

@@ -147,18 +147,21 @@ uint16_t subnet_list_key(const Port *port, uint16_t number, unsigned index)
     return index == 0 ? usual : 0;
 }
 
+/* The port's own key in the partition of this key; 0: it is no member. */
+uint16_t subnet_list_own(const Port *port, uint16_t number, uint16_t key)
+{
+    uint16_t found = 0, own;
+
+    for (unsigned index = 0; index < PARTITION_KEYS && (own = subnet_list_key(port, number, index)); index++) {
+        found |= (own ^ key) & LOWEST_DEFAULT ? 0 : own;
+    }
+    return found;
+}
+
 /* Members of a partition reach each other unless both are limited members. */
 bool subnet_list_accepts(const Port *port, uint16_t number, uint16_t key)
 {
-    for (unsigned index = 0; index < PARTITION_KEYS; index++) {
-        uint16_t own = subnet_list_key(port, number, index);
+    uint16_t own = subnet_list_own(port, number, key);
 
-        if (!own) {
-            break;
-        }
-        if (!((own ^ key) & LOWEST_DEFAULT) && (own | key) & FULL_MEMBER) {
-            return true;
-        }
-    }
-    return false;
+    return own && (own | key) & FULL_MEMBER;
 }

@@ -132,18 +132,28 @@ static uint8_t modify_switch_context(Function *function, Command *command)
     return STATUS_OK;
 }
 
-/* RDMA has counters of its own, also on Ethernet: it has no destination here. */
-void vport_count(Port *port, uint16_t number, bool sent, const uint8_t *destination, uint32_t length)
+static void count(Vport *vport, bool sent, int kind, uint32_t length)
 {
-    static const uint8_t broadcast[6] = { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff };
-    Vport *vport = &port->vport[number];
     uint64_t *counters = sent ? vport->sent : vport->received;
-    int kind = !destination ? 3 : !(destination[0] & 1) ? 0 : memcmp(destination, broadcast, 6) ? 1 : 2;
 
     if (!vport->frozen) {
         counters[2 * kind]++;
         counters[2 * kind + 1] += length;
     }
+}
+
+/* RDMA has counters of its own, also on Ethernet: it has no destination here. */
+void vport_count(Port *port, uint16_t number, bool sent, const uint8_t *destination, uint32_t length)
+{
+    static const uint8_t broadcast[6] = { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff };
+    int kind = !destination ? 3 : !(destination[0] & 1) ? 0 : memcmp(destination, broadcast, 6) ? 1 : 2;
+
+    count(&port->vport[number], sent, kind, length);
+}
+
+void vport_count_infiniband(Port *port, uint16_t number, bool sent, uint16_t lid, uint32_t length)
+{
+    count(&port->vport[number], sent, lid >= FIRST_MULTICAST_LID ? 4 : 3, length);
 }
 
 /* Each counter is a pair of 64 bits: packets, octets. */
@@ -154,11 +164,13 @@ static uint8_t query_counter(Function *function, Command *command)
     uint8_t *received[COUNTERS / 2] = { AT(out, query_vport_counter_out__received_eth_unicast),
                                         AT(out, query_vport_counter_out__received_eth_multicast),
                                         AT(out, query_vport_counter_out__received_eth_broadcast),
-                                        AT(out, query_vport_counter_out__received_ib_unicast) };
+                                        AT(out, query_vport_counter_out__received_ib_unicast),
+                                        AT(out, query_vport_counter_out__received_ib_multicast) };
     uint8_t *sent[COUNTERS / 2] = { AT(out, query_vport_counter_out__transmitted_eth_unicast),
                                     AT(out, query_vport_counter_out__transmitted_eth_multicast),
                                     AT(out, query_vport_counter_out__transmitted_eth_broadcast),
-                                    AT(out, query_vport_counter_out__transmitted_ib_unicast) };
+                                    AT(out, query_vport_counter_out__transmitted_ib_unicast),
+                                    AT(out, query_vport_counter_out__transmitted_ib_multicast) };
 
     if (number < 0) {
         return STATUS_BAD_PARAMETER;
