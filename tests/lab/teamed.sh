@@ -1,5 +1,6 @@
-# Sourced by teamed_save and teamed_migration: a domain without a running guest system, whose VF is teamed. Its virtio interface is never
-# driven, so QEMU keeps the VF hidden (failover_hide_primary_device), and nobody has to unplug it before the domain is saved or moved.
+# Sourced by the tests of teamed VFs. teamed_save and teamed_migration use a domain without a running guest system, whose VF is teamed. Its
+# virtio interface is never driven, so QEMU keeps the VF hidden (failover_hide_primary_device), and nobody has to unplug it before the domain
+# is saved or moved.
 # shellcheck shell=bash
 
 # define_teamed NAME: the domain with the standby interface ua-net0.
