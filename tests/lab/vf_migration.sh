@@ -1,12 +1,16 @@
 # Live migration of a guest with a VF between two hosts, by mlx5_vfio_pci and libvirt, without vfpass: drivers, QEMU and libvirt on the model
-# of a ConnectX (lab/connectx/migration.c). The target's VF has the same address as the source's; both PFs set the same MAC.
-# covers: lab/connectx lab/machines/connectx-migration lab/lib/link.sh lab/outside/other_hosts.sh
+# of a ConnectX (lab/connectx/migration.c). The target's VF has the same address as the source's; both PFs set the same MAC. While it moves,
+# the guest has a reliable connection to the peer, over which both send (lab/image/rdma_numbers.c).
+# covers: lab/connectx lab/machines/connectx-migration lab/lib/link.sh lab/outside/other_hosts.sh lab/image/rdma_numbers.c
+# covers: tests/lab/rdma_common.sh
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh
 source /vfpass/tests/lab/common.sh
 # shellcheck source=SCRIPTDIR/../../lab/lib/connectx.sh
 source /vfpass/lab/lib/connectx.sh
+# shellcheck source=SCRIPTDIR/rdma_common.sh
+source /vfpass/tests/lab/rdma_common.sh
 
 role=$1
 declare -A numbers=([first]=1 [second]=2)
@@ -32,14 +36,21 @@ expect "the link to the other host is up" join_link "$number"
 if [ "$role" = second ]; then
     hostname second
     expect "the peer has a MAC" ip link set "$netdev" vf 1 mac 52:54:00:00:00:11
+    modprobe -a mlx5_ib ib_uverbs
     expect "the peer's VF is bound to mlx5_core" bind_to "$(vf_of "$pf" 1)" mlx5_core
     expect "it is in a namespace" put_in_namespace "$pf" 1
     name_vf 1
     expect "it has an address" in_vf 1 "ip addr add 192.0.2.1/24 dev ${vf_netdev[1]}"
+    require "it has an RDMA device" wait_until 60 test -d "/sys/bus/pci/devices/$(vf_of "$pf" 1)/infiniband"
+    device=$(rdma_of "$(vf_of "$pf" 1)")
+    expect "the device has a GID for the address" wait_until 60 has_address_gid "$device" c000:0201
+    ip netns exec vf1 rdma_numbers answer "$device" 7001 >/tmp/answered 2>&1 &
+    expect "it waits for a connection" wait_until 60 in_vf 1 "grep -q ':1B59 .* 0A ' /proc/net/tcp"
     expect "the first host's key exists" wait_until 900 test -e /lab/link/key.pub
     expect "ssh is served" start_ssh_server
     touch /lab/link/ready
     expect "the first host has finished" wait_until 1800 test -e /lab/link/done
+    expect_equal "the peer has received nothing wrong" "" "$(grep -vxE '[0-9]+' /tmp/answered)"
     expect_equal "the card has loaded the VF's state once" 1 "$(moved loaded)"
     expect_equal "the card knew every command" "" "$(grep -h ' 0x2 ' /lab/control/pf0.log)"
     finish
@@ -50,10 +61,13 @@ guest_with_vf() {
     local schema="xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'" property
     property="<qemu:property name='enable-migration' type='string' value='on'/>"
     hostdev_xml "$vf" | sed "s|<source>|<driver name='vfio' model='mlx5_vfio_pci'/><alias name='ua-vf'/>&|" >/tmp/vf.xml
-    guest_xml g --device /tmp/vf.xml | sed "s|<domain type='kvm'>|<domain type='kvm' $schema>|
+    guest_xml g --rdma --device /tmp/vf.xml | sed "s|<domain type='kvm'>|<domain type='kvm' $schema>|
         s|</domain>|<qemu:override><qemu:device alias='ua-vf'><qemu:frontend>$property</qemu:frontend></qemu:device></qemu:override>&|"
 }
 ping_from_guest() { guest_shell g 'ping -c 3 -W 10 192.0.2.1'; }
+# rounds: how many the guest has exchanged with the peer over its connection.
+rounds() { guest_shell g 'wc -l </tmp/rounds'; }
+rounds_exceed() { test "$(rounds)" -gt "$1"; }
 
 expect "an ssh key is created" make_ssh_key
 expect "the second host is ready" wait_until 900 test -e /lab/link/ready
@@ -65,6 +79,10 @@ expect "its agent answers" wait_for_agent g 300
 # shellcheck disable=SC2016  # for the guest's shell
 expect "its VF has an address" guest_shell g 'd=$(ls /sys/class/net | grep -vx lo | head -n 1); ip addr add 192.0.2.2/24 dev $d && ip link set $d up'
 expect "it reaches the peer" wait_until 60 ping_from_guest
+# shellcheck disable=SC2016
+expect "it has a reliable connection to the peer" guest_shell g 'until grep -q c000:0202 /sys/class/infiniband/*/ports/1/gids/*; do usleep 200000; done
+    (rdma_numbers ask $(ls /sys/class/infiniband) 7001 192.0.2.1; echo $? >/tmp/ended) >/tmp/rounds 2>&1 </dev/null &'
+expect "data goes both ways" wait_until 120 rounds_exceed 20
 took "the guest"
 
 section "a migration"
@@ -77,6 +95,13 @@ expect_equal "the card has saved the VF's state once" 1 "$(moved saved)"
 expect "it runs there" there 'virsh domstate g | grep -q running'
 export LIBVIRT_DEFAULT_URI="qemu+ssh://$second/system?no_tty=1"
 expect "it reaches the peer" wait_until 120 ping_from_guest
+before=$(rounds)
+expect "its connection goes on" wait_until 300 rounds_exceed "$((before + 20))"
+guest_shell g 'killall rdma_numbers'
+expect "it ends without an error" wait_until 60 guest_shell g 'grep -qx 0 /tmp/ended'
+guest_shell g 'cat /tmp/rounds' >/tmp/rounds
+echo "   $before rounds soon after the migration, $(wc -l </tmp/rounds) at the end"
+expect "every byte of every round was right" cmp /tmp/rounds <(seq "$(wc -l </tmp/rounds)")
 # shellcheck disable=SC2016
 expect_equal "its VF's driver has no complaint" "" "$(guest_shell g 'dmesg | grep -E "mlx5.*(timeout|failed|error|[Ww]arn)|WARNING:|BUG:"')"
 touch /lab/link/done
