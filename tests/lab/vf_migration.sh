@@ -100,7 +100,8 @@ expect "its connection goes on" wait_until 300 rounds_exceed "$((before + 20))"
 guest_shell g 'killall rdma_numbers'
 expect "it ends without an error" wait_until 60 guest_shell g 'grep -qx 0 /tmp/ended'
 guest_shell g 'cat /tmp/rounds' >/tmp/rounds
-echo "   $before rounds soon after the migration, $(wc -l </tmp/rounds) at the end"
+echo "   $before rounds soon after the migration, $(wc -l </tmp/rounds) at the end; the peer's timeouts and repeated packets:" \
+    "$(there 'cat /sys/class/infiniband/*/ports/1/hw_counters/{local_ack_timeout_err,duplicate_request}' | xargs)"
 expect "every byte of every round was right" cmp /tmp/rounds <(seq "$(wc -l </tmp/rounds)")
 # shellcheck disable=SC2016
 expect_equal "its VF's driver has no complaint" "" "$(guest_shell g 'dmesg | grep -E "mlx5.*(timeout|failed|error|[Ww]arn)|WARNING:|BUG:"')"
