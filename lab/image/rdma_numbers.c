@@ -2,13 +2,16 @@
 /*
  * rdma_numbers answer DEVICE PORT
  * rdma_numbers ask DEVICE PORT ADDRESS
- *     exchange numbered messages over one reliable connection until "ask" gets SIGTERM.
- *     Each end prints the number of each round in which all data was right, and ends with
- *     exit status 1 at the first byte that is not.
+ *     exchange numbered messages over one reliable connection until "ask" gets SIGTERM. A
+ *     round: "ask" writes a message into the memory of "answer" and sends the same message,
+ *     "answer" does the same with another one, and "ask" reads back what it has written.
+ * rdma_numbers hold DEVICE PORT
+ * rdma_numbers write DEVICE PORT ADDRESS
+ *     "write" writes into the memory of "hold" and reads it back. The processor of "hold"
+ *     has no part in it, so while a guest is stopped requests arrive, or are lost.
  *
- * A round: "ask" writes a message into the memory of "answer" and sends the same message,
- * "answer" does the same with another one, and "ask" reads back what it has written. So
- * both ends send requests, and there is always one under way.
+ * An end prints the number of each round in which all data was right, and ends with exit
+ * status 1 at the first byte that is not.
  *
  * DEVICE needs a GID of RoCE v2 with an IPv4 address. The timeout is 34 s, and seven are
  * allowed: an end that is moved to another host is stopped for a minute.
@@ -212,12 +215,10 @@ static void check(const struct connection *to, int part, unsigned int round, int
 	}
 }
 
-static void put(struct connection *to, unsigned int round, int answer)
+static void fill(struct connection *to, unsigned int round, int answer)
 {
 	for (unsigned int at = 0; at < SIZE; at++)
 		to->buffer[OUTGOING * SIZE + at] = expected(round, answer, at);
-	request(to, IBV_WR_RDMA_WRITE, OUTGOING);
-	request(to, IBV_WR_SEND, OUTGOING);
 }
 
 static void take(struct connection *to, unsigned int round, int answer)
@@ -263,29 +264,73 @@ static void exchange(struct connection *to, int file)
 	close(file);
 }
 
+static void read_back(struct connection *to, unsigned int round)
+{
+	request(to, IBV_WR_RDMA_READ, READ_BACK);
+	check(to, READ_BACK, round, 0, "read back");
+}
+
+static void ask_round(struct connection *to, unsigned int round)
+{
+	fill(to, round, 0);
+	request(to, IBV_WR_RDMA_WRITE, OUTGOING);
+	request(to, IBV_WR_SEND, OUTGOING);
+	take(to, round, 1);
+	read_back(to, round);
+}
+
+static void answer_round(struct connection *to, unsigned int round)
+{
+	take(to, round, 0);
+	fill(to, round, 1);
+	request(to, IBV_WR_RDMA_WRITE, OUTGOING);
+	request(to, IBV_WR_SEND, OUTGOING);
+}
+
+/* With a pause: the host has one core, which also receives the guest. */
+static void write_round(struct connection *to, unsigned int round)
+{
+	fill(to, round, 0);
+	request(to, IBV_WR_RDMA_WRITE, OUTGOING);
+	read_back(to, round);
+	usleep(10000);
+}
+
+static void hold_round(struct connection *to, unsigned int round)
+{
+	(void)to;
+	(void)round;
+	pause();
+}
+
+static const struct {
+	const char *name;
+	int arguments;
+	void (*round)(struct connection *to, unsigned int round);
+} roles[] = {
+	{ "answer", 4, answer_round },
+	{ "ask", 5, ask_round },
+	{ "hold", 4, hold_round },
+	{ "write", 5, write_round },
+};
+
 int main(int argc, char **argv)
 {
-	int asks = argc == 5 && strcmp(argv[1], "ask") == 0;
 	struct connection connection = { 0 };
+	unsigned int role = 0;
 
-	if (!asks && !(argc == 4 && strcmp(argv[1], "answer") == 0)) {
-		fprintf(stderr, "usage: rdma_numbers answer DEVICE PORT\n"
-				"       rdma_numbers ask DEVICE PORT ADDRESS\n");
+	while (role < 4 && !(argc == roles[role].arguments && strcmp(argv[1], roles[role].name) == 0))
+		role++;
+	if (role == 4) {
+		fprintf(stderr, "usage: rdma_numbers answer|hold DEVICE PORT\n"
+				"       rdma_numbers ask|write DEVICE PORT ADDRESS\n");
 		return 2;
 	}
 	signal(SIGTERM, end_soon);
 	create(&connection, argv[2]);
-	exchange(&connection, meet(argv[3], asks ? argv[4] : NULL));
-	for (unsigned int round = 1; !(asks && ending); round++) {
-		if (asks)
-			put(&connection, round, 0);
-		take(&connection, round, asks);
-		if (asks) {
-			request(&connection, IBV_WR_RDMA_READ, READ_BACK);
-			check(&connection, READ_BACK, round, 0, "read back");
-		} else {
-			put(&connection, round, 1);
-		}
+	exchange(&connection, meet(argv[3], argc == 5 ? argv[4] : NULL));
+	for (unsigned int round = 1; !ending; round++) {
+		roles[role].round(&connection, round);
 		printf("%u\n", round);
 		fflush(stdout);
 	}

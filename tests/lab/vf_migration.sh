@@ -1,6 +1,7 @@
 # Live migration of a guest with a VF between two hosts, by mlx5_vfio_pci and libvirt, without vfpass: drivers, QEMU and libvirt on the model
 # of a ConnectX (lab/connectx/migration.c). The target's VF has the same address as the source's; both PFs set the same MAC. While it moves,
-# the guest has a reliable connection to the peer, over which both send (lab/image/rdma_numbers.c).
+# the guest has two reliable connections to the peer (lab/image/rdma_numbers.c): over one both send in turn, which ends by itself while the
+# guest is stopped; over the other the peer writes into the guest's memory all the time, and its requests are lost meanwhile.
 # covers: lab/connectx lab/machines/connectx-migration lab/lib/link.sh lab/outside/other_hosts.sh lab/image/rdma_numbers.c
 # covers: tests/lab/rdma_common.sh
 # shellcheck shell=bash
@@ -45,6 +46,7 @@ if [ "$role" = second ]; then
     device=$(rdma_of "$(vf_of "$pf" 1)")
     expect "the device has a GID for the address" wait_until 60 has_address_gid "$device" c000:0201
     ip netns exec vf1 rdma_numbers answer "$device" 7001 >/tmp/answered 2>&1 &
+    echo "$device" >/lab/link/device
     expect "it waits for a connection" wait_until 60 in_vf 1 "grep -q ':1B59 .* 0A ' /proc/net/tcp"
     expect "the first host's key exists" wait_until 900 test -e /lab/link/key.pub
     expect "ssh is served" start_ssh_server
@@ -68,10 +70,16 @@ ping_from_guest() { guest_shell g 'ping -c 3 -W 10 192.0.2.1'; }
 # rounds: how many the guest has exchanged with the peer over its connection.
 rounds() { guest_shell g 'wc -l </tmp/rounds'; }
 rounds_exceed() { test "$(rounds)" -gt "$1"; }
+# writes: how often the peer has written into the guest's memory and read back what it wrote.
+writes() { there 'wc -l </tmp/written'; }
+writes_exceed() { test "$(writes)" -gt "$1"; }
+# its_counter NAME: of the peer's RDMA device.
+its_counter() { there "cat /sys/class/infiniband/$device/ports/1/hw_counters/$1"; }
 
 expect "an ssh key is created" make_ssh_key
 expect "the second host is ready" wait_until 900 test -e /lab/link/ready
 expect "ssh reaches the second host" there true
+device=$(cat /lab/link/device)
 guest_with_vf >/tmp/g.xml
 expect "the guest is defined" virsh --quiet define /tmp/g.xml
 expect "the guest starts" virsh --quiet start g
@@ -83,6 +91,12 @@ expect "it reaches the peer" wait_until 60 ping_from_guest
 expect "it has a reliable connection to the peer" guest_shell g 'until grep -q c000:0202 /sys/class/infiniband/*/ports/1/gids/*; do usleep 200000; done
     (rdma_numbers ask $(ls /sys/class/infiniband) 7001 192.0.2.1; echo $? >/tmp/ended) >/tmp/rounds 2>&1 </dev/null &'
 expect "data goes both ways" wait_until 120 rounds_exceed 20
+# shellcheck disable=SC2016
+expect "it offers its memory" guest_shell g 'rdma_numbers hold $(ls /sys/class/infiniband) 7002 >/tmp/held 2>&1 </dev/null &
+    until grep -q ":1B5A .* 0A " /proc/net/tcp; do usleep 200000; done'
+expect "the peer writes into it" there "ip netns exec vf1 /lab/build/rdma_numbers write $device 7002 192.0.2.2 >/tmp/written 2>&1 </dev/null &"
+expect "the data is there" wait_until 120 writes_exceed 20
+expect_equal "no request was repeated" 0 "$(its_counter local_ack_timeout_err)"
 took "the guest"
 
 section "a migration"
@@ -95,14 +109,19 @@ expect_equal "the card has saved the VF's state once" 1 "$(moved saved)"
 expect "it runs there" there 'virsh domstate g | grep -q running'
 export LIBVIRT_DEFAULT_URI="qemu+ssh://$second/system?no_tty=1"
 expect "it reaches the peer" wait_until 120 ping_from_guest
-before=$(rounds)
+before=$(rounds) written=$(writes)
 expect "its connection goes on" wait_until 300 rounds_exceed "$((before + 20))"
+expect "the peer writes into its memory" wait_until 300 writes_exceed "$((written + 20))"
+expect "the peer has repeated what was lost meanwhile" test "$(its_counter local_ack_timeout_err)" -ge 1
+expect "the peer ends" there "pkill -TERM -f '[r]dma_numbers write'; while pgrep -f '[r]dma_numbers write'; do sleep 0.2; done"
+there cat /tmp/written >/tmp/writes
 guest_shell g 'killall rdma_numbers'
 expect "it ends without an error" wait_until 60 guest_shell g 'grep -qx 0 /tmp/ended'
 guest_shell g 'cat /tmp/rounds' >/tmp/rounds
-echo "   $before rounds soon after the migration, $(wc -l </tmp/rounds) at the end; the peer's timeouts and repeated packets:" \
-    "$(there 'cat /sys/class/infiniband/*/ports/1/hw_counters/{local_ack_timeout_err,duplicate_request}' | xargs)"
+echo "   rounds soon after the migration and at the end: $before, $(wc -l </tmp/rounds); writes: $written, $(wc -l </tmp/writes);" \
+    "the peer's timeouts: $(its_counter local_ack_timeout_err)"
 expect "every byte of every round was right" cmp /tmp/rounds <(seq "$(wc -l </tmp/rounds)")
+expect "every byte of every write was right" cmp /tmp/writes <(seq "$(wc -l </tmp/writes)")
 # shellcheck disable=SC2016
 expect_equal "its VF's driver has no complaint" "" "$(guest_shell g 'dmesg | grep -E "mlx5.*(timeout|failed|error|[Ww]arn)|WARNING:|BUG:"')"
 touch /lab/link/done
