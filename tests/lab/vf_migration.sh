@@ -1,7 +1,7 @@
 # Live migration of a guest with a VF between two hosts, by mlx5_vfio_pci and libvirt, without vfpass: drivers, QEMU and libvirt on the model
 # of a ConnectX (lab/connectx/migration.c). The target's VF has the same address as the source's; both PFs set the same MAC. While it moves,
-# the guest has two reliable connections to the peer (lab/image/rdma_numbers.c): over one both send in turn, which ends by itself while the
-# guest is stopped; over the other the peer writes into the guest's memory all the time, and its requests are lost meanwhile.
+# the guest has two reliable connections to the peer (lab/image/rdma_numbers.c): over one both send in turn, which stops by itself with the
+# guest; over the other the peer writes into the guest's memory all the time, and its requests are lost meanwhile.
 # covers: lab/connectx lab/machines/connectx-migration lab/lib/link.sh lab/outside/other_hosts.sh lab/image/rdma_numbers.c
 # covers: tests/lab/rdma_common.sh
 # shellcheck shell=bash
