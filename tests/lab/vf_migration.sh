@@ -4,7 +4,7 @@
 # guest; over the other the peer writes into the guest's memory all the time, and its requests are lost meanwhile.
 # covers: lab/connectx lab/machines/connectx-migration lab/lib/link.sh lab/outside/other_hosts.sh lab/image/rdma_numbers.c
 # covers: tests/lab/rdma_common.sh
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154  # last_code is what expect leaves
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh
 source /vfpass/tests/lab/common.sh
@@ -109,6 +109,8 @@ expect_equal "the card has saved the VF's state once" 1 "$(moved saved)"
 expect "it runs there" there 'virsh domstate g | grep -q running'
 export LIBVIRT_DEFAULT_URI="qemu+ssh://$second/system?no_tty=1"
 expect "it reaches the peer" wait_until 120 ping_from_guest
+# The target's logs are kept only if its own checks fail.
+[ "$last_code" = 0 ] || there 'virsh domstate --reason g; tail -n 20 /var/log/libvirt/qemu/g.log /var/log/libvirt/qemu/g-console.log'
 before=$(rounds) written=$(writes)
 expect "its connection goes on" wait_until 300 rounds_exceed "$((before + 20))"
 expect "the peer writes into its memory" wait_until 300 writes_exceed "$((written + 20))"
