@@ -146,6 +146,7 @@ plan::BackendTerms backendTerms(const host::Root& root, const Mapping& mapping,
   terms.domains = facts.iommufd;
   terms.domainsDevice = facts.iommufdDevice;
   terms.containers = hasContainers(root);
+  terms.iommufd = host::hasIommufd(root).value_or(true);
   terms.peers = plan::hasPeers(mapping, topology);
   terms.kernel = kernelOf(root);
   return terms;

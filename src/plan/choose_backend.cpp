@@ -76,6 +76,21 @@ std::optional<Objection> missingOnHost(const BackendTerms& terms, VfioBackend wa
   return std::nullopt;
 }
 
+std::optional<Objection> missingIommufd(const BackendTerms& terms, VfioBackend wanted) {
+  if (wanted == VfioBackend::container || terms.iommufd) {
+    return std::nullopt;
+  }
+  const bool domains = terms.domains.value_or(false);
+  const char* const remedy = domains            ? "remove that element from the domain"
+                             : terms.containers ? "set `iommu-backend: auto`"
+                                                : "boot a kernel that has one of them";
+  return Objection{(domains ? "the domain has " + std::string(element) : requestOf(terms)) +
+                       ": the kernel has no " +
+                       (terms.containers ? "" : "VFIO containers and no ") +
+                       "iommufd for VFIO devices (CONFIG_IOMMUFD, CONFIG_VFIO_DEVICE_CDEV)",
+                   remedy};
+}
+
 std::string reasonFor(const BackendTerms& terms, VfioBackend backend) {
   if (terms.requested && terms.requested != IommuBackend::automatic) {
     return "the mapping requests it";
@@ -129,7 +144,8 @@ BackendChoice chooseBackend(const BackendTerms& terms) {
   BackendChoice choice;
   choice.backend = wantedBackend(terms);
   for (const auto& objection :
-       {conflict(terms, choice.backend), missingOnHost(terms, choice.backend)}) {
+       {conflict(terms, choice.backend), missingOnHost(terms, choice.backend),
+        missingIommufd(terms, choice.backend)}) {
     if (objection) {
       choice.objections.push_back(*objection);
     }

@@ -91,7 +91,7 @@ void loadModule(const std::string& module, std::chrono::milliseconds timeout) {
 
 namespace {
 
-constexpr std::size_t aliasFileLimit = std::size_t{4} << 20U;
+constexpr std::size_t moduleListLimit = std::size_t{4} << 20U;
 constexpr std::string_view linePrefix = "alias vfio_pci:";
 constexpr std::string_view standard = "vfio-pci";
 
@@ -146,14 +146,19 @@ std::string bestVfioDriver(std::string_view modalias, std::string_view aliases) 
 
 namespace {
 
-std::optional<std::string> aliasesOfKernel(const Root& root) {
-  // Keep modules.alias out of snapshots.
+// One of depmod's files.
+std::optional<std::string> moduleList(const Root& root, const std::string& name) {
+  // Keep them out of snapshots.
   const Root unrecorded;
   const Root& modules = root.isLive() ? unrecorded : root;
   const std::string release = modules.readText("proc/sys/kernel/osrelease").value_or("");
   const bool valid = !release.empty() && release.find('/') == std::string::npos;
-  return valid ? modules.readText("lib/modules/" + release + "/modules.alias", aliasFileLimit)
+  return valid ? modules.readText("lib/modules/" + release + "/" + name, moduleListLimit)
                : std::nullopt;
+}
+
+std::optional<std::string> aliasesOfKernel(const Root& root) {
+  return moduleList(root, "modules.alias");
 }
 
 }  // namespace
@@ -176,6 +181,23 @@ std::optional<bool> hasVfioDriver(const Root& root, const std::string& driver) {
     const auto alias = aliasIn(line);
     return alias && alias->driver == driver;
   });
+}
+
+// When it is loaded, VFIO reserves numbers for these devices (vfio_cdev_init in
+// drivers/vfio/device_cdev.c). iommufd's own device has a dynamic number, and so no alias.
+std::optional<bool> hasIommufd(const Root& root) {
+  if (root.exists("sys/module/vfio")) {
+    const auto devices = root.readText("proc/devices", moduleListLimit);
+    return devices ? std::optional(std::ranges::any_of(
+                         splitLines(*devices),
+                         [](const std::string& line) { return line.ends_with(" vfio-dev"); }))
+                   : std::nullopt;
+  }
+  if (root.exists("sys/class/misc/iommu")) {
+    return true;
+  }
+  const auto modules = moduleList(root, "modules.dep");
+  return modules ? std::optional(modules->find("/iommufd.ko") != std::string::npos) : std::nullopt;
 }
 
 }  // namespace vfpass::host

@@ -59,5 +59,26 @@ TEST(HasVfioDriver, IsLoadedOrHasAModule) {
   EXPECT_EQ(has("mlx5_vfio_pci"), true) << "built in, or loaded from elsewhere";
 }
 
+TEST(HasIommufd, IsTheKernelsOwnOrAModuleUntilVfioTells) {
+  const hosts::SysfsTree tree;
+  const auto has = [&] { return hasIommufd(Root(tree.path())); };
+  EXPECT_EQ(has(), std::nullopt) << "no modules.dep: not known";
+  tree.file("proc/sys/kernel/osrelease", "6.12.1\n");
+  tree.file("lib/modules/6.12.1/modules.dep", "kernel/drivers/vfio/vfio.ko:\n");
+  EXPECT_EQ(has(), false);
+  tree.file("lib/modules/6.12.1/modules.dep",
+            "kernel/drivers/vfio/vfio.ko.xz: kernel/drivers/iommu/iommufd/iommufd.ko.xz\n");
+  EXPECT_EQ(has(), true);
+  tree.file("lib/modules/6.12.1/modules.dep", "");
+  tree.file("sys/class/misc/iommu/dev", "10:124\n");
+  EXPECT_EQ(has(), true) << "built in";
+  tree.file("sys/module/vfio/refcnt", "0\n");
+  EXPECT_EQ(has(), std::nullopt) << "captured without /proc/devices";
+  tree.file("proc/devices", "Character devices:\n  1 mem\n10 misc\n");
+  EXPECT_EQ(has(), false) << "iommufd, but no devices for it";
+  tree.file("proc/devices", "Character devices:\n  1 mem\n511 vfio-dev\n");
+  EXPECT_EQ(has(), true);
+}
+
 }  // namespace
 }  // namespace vfpass::host

@@ -147,6 +147,27 @@ TEST(ChooseBackend, KernelWithoutContainersTakesIommufd) {
   EXPECT_THAT(onlyObjection(terms).remedy, Not(HasSubstr("auto")));
 }
 
+// libvirt would write the configuration, and the start would fail without a device to open.
+TEST(ChooseBackend, KernelWithoutIommufdKeepsContainers) {
+  BackendTerms terms = newHost();
+  terms.iommufd = false;
+  EXPECT_EQ(chooseBackend(terms).backend, VfioBackend::container);
+  EXPECT_THAT(chooseBackend(terms).objections, IsEmpty());
+  terms.requested = IommuBackend::iommufd;
+  EXPECT_THAT(onlyObjection(terms).message,
+              HasSubstr("iommu-backend: iommufd: the kernel has no iommufd for VFIO devices"));
+  EXPECT_EQ(onlyObjection(terms).remedy, "set `iommu-backend: auto`");
+  terms = newHost();
+  terms.iommufd = false;
+  terms.domains = true;
+  EXPECT_THAT(onlyObjection(terms).message, HasSubstr("the domain has <iommufd enabled='yes'/>"));
+  EXPECT_EQ(onlyObjection(terms).remedy, "remove that element from the domain");
+  terms = newHost();
+  terms.iommufd = terms.containers = false;
+  EXPECT_THAT(onlyObjection(terms).message, HasSubstr("no VFIO containers and no iommufd"));
+  EXPECT_THAT(onlyObjection(terms).remedy, Not(HasSubstr("auto")));
+}
+
 // Whoever has no containers cannot be told to use them.
 TEST(ChooseBackend, PeersLostWithoutContainersNeedNewerVersions) {
   BackendTerms terms = oldHost();

@@ -23,6 +23,11 @@ std::string bestVfioDriver(const Root& root, const std::string& directory);
 /// module. nullopt if there is no such file, as in a captured tree.
 std::optional<bool> hasVfioDriver(const Root& root, const std::string& driver);
 
+/// Whether VFIO of the running kernel has devices for iommufd, /dev/vfio/devices/vfioN
+/// (CONFIG_IOMMUFD and CONFIG_VFIO_DEVICE_CDEV, which Debian's kernels lack): before VFIO is
+/// loaded, whether there is iommufd. nullopt: not known, as in a captured tree.
+std::optional<bool> hasIommufd(const Root& root);
+
 /// True for the modules that vfpass may load: VFIO drivers (isVfioDriver) and SoftRoCE.
 bool isLoadable(std::string_view module);
 

@@ -19,6 +19,7 @@ struct BackendTerms {
   std::optional<bool> domains;            ///< the administrator's `<iommufd enabled=>`
   bool domainsDevice = false;             ///< a device of the administrator uses iommufd by itself
   bool containers = true;                 ///< the kernel has VFIO containers
+  bool iommufd = true;                    ///< the kernel has iommufd for VFIO devices
   bool peers = false;                     ///< the mapping has a GPU and another device
   HypervisorVersions versions;
   std::optional<Version> kernel;
