@@ -23,7 +23,7 @@ entry() {
     printf 'gpus:\n  - {name: gpu0, pci: "%s"}\n' "$gpu"
 } >"$vms/train0.yaml"
 notes() { jq -r '.notes[]' <(vfpass plan train0 --json); }
-peers() { jq -r ".findings[] | select(.key == \"peer-mapping\" and .subject == \"train0\").$1" <(vfpass doctor --vm train0 --json); }
+peers() { jq -r ".findings[] | select(.key == \"peer-mapping\").$1" <(vfpass doctor --vm train0 --json); }
 qemu_files() { find "/proc/$(pgrep -f 'qemu-system.* guest=train0,')/fd" -lname "$1"; }
 
 section "the host"
