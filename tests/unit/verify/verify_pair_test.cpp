@@ -231,6 +231,16 @@ class VerifyPairTest : public testing::Test {
   bool inventsSizes = false;  ///< the initiator receives nothing from then on
 };
 
+// The agents have a minute.
+TEST_F(VerifyPairTest, ProbesEndWhileTheirReportsCanStillBeRead) {
+  plan.probeTimeout = std::chrono::seconds(240);
+  verify();
+  for (const char* role : {"connect", "listen"}) {
+    EXPECT_TRUE(asked(role, "--deadline ")) << role;
+    EXPECT_FALSE(asked(role, "--deadline 240")) << role;
+  }
+}
+
 TEST_F(VerifyPairTest, ChecksReachThenDataThenLatency) {
   const auto report = verify();
   EXPECT_EQ(verdict(report), Outcome::passed);
