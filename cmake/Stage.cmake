@@ -2,7 +2,8 @@
 # include/vfpass/ (the vocabulary), its own directory, and the public headers of the stages that it links. The target's
 # property STAGE_FOLDER is that directory. FOLDERS names subdirectories whose sources belong to the stage; EXCEPT names
 # files that do not. With VFPASS_UNITY several sources of a stage are compiled as one, which saves most of the time for
-# common headers. So names in the anonymous namespaces of one stage are unique. SEPARATE_OBJECTS prevents that for a stage of which tests/crash replaces some sources at link time.
+# common headers. So names in the anonymous namespaces of one stage are unique. SEPARATE_OBJECTS prevents that for a stage
+# of which tests/crash replaces some sources at link time.
 function(vfpass_stage name)
   cmake_parse_arguments(STAGE "SEPARATE_OBJECTS" "IN" "LINKS;FOLDERS;EXCEPT" ${ARGN})
   set(stage_folder ${CMAKE_CURRENT_SOURCE_DIR})

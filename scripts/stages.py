@@ -9,7 +9,7 @@ DECLARED = re.compile(r"\bvfpass_stage\s*\(\w+\s+IN\s+(\S+)([^)]*)\)", re.DOTALL
 
 
 def text_of(file):
-    """Of a CMakeLists.txt, without comments; empty if there is none."""
+    """The text of a CMakeLists.txt without its comments; empty if the file does not exist."""
     return re.sub(r"#.*", "", file.read_text(encoding="utf-8")) if file.exists() else ""
 
 

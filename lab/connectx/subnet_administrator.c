@@ -238,7 +238,7 @@ static void reply(Function *function, uint32_t pair, const uint8_t *mad)
     rdma_receive(function, packet);
 }
 
-/* Answers a request to the subnet manager's port. Returns false if the packet is none. */
+/* Answers a request to the subnet manager's port. Returns false for any other packet. */
 bool subnet_administrator_receive(Function *sender, const RdmaPacket *packet)
 {
     uint8_t mad[MAD];

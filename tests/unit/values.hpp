@@ -12,7 +12,7 @@ inline constexpr std::uint64_t gibibyte = std::uint64_t{1} << 30U;
 /// The address, which a test writes and so is valid.
 inline PciAddress at(const char* address) { return *parsePciAddress(address); }
 
-/// Each attribute of a VF with a value that is neither the default nor 0.
+/// Each attribute of a VF with another value than its default.
 inline VfSettings everySetting() {
   VfSettings every;
   every.mac = MacAddress{{0x52, 0x54, 0, 1, 2, 3}};
