@@ -3,7 +3,7 @@
 #include "connectx.h"
 
 enum {
-    CAP_GENERAL = 0x0, CAP_ETHERNET = 0x1, CAP_ATOMIC = 0x3, CAP_ROCE = 0x4, CAP_IPOIB = 0x5,
+    CAP_GENERAL = 0x0, CAP_ETHERNET = 0x1, CAP_PAGE_FAULTS = 0x2, CAP_ATOMIC = 0x3, CAP_ROCE = 0x4, CAP_IPOIB = 0x5,
     CAP_IPOIB_ENHANCED = 0x6, CAP_FLOW_TABLE = 0x7, CAP_ESWITCH_FLOW_TABLE = 0x8, CAP_ESWITCH = 0x9, CAP_QOS = 0xc, CAP_GENERAL_2 = 0x20,
 };
 
@@ -111,6 +111,8 @@ static void general_registration(const Port *port, bool pf, uint8_t *caps)
 {
     SET(caps, cmd_hca_cap__umr_modify_entity_size_disabled, pf && !port->umr);
     SET(caps, cmd_hca_cap__umr_extended_translation_offset, 1);
+    /* mlx5_ib of newer kernels registers DMA-BUFs only with an event queue for page faults (mlx5r_odp_create_eq in odp.c). */
+    SET(caps, cmd_hca_cap__pg, 1);
 }
 
 /* gid_table_size is 8 << n. */
@@ -281,6 +283,7 @@ static uint8_t query_hca_cap(Function *function, Command *command)
     case CAP_ROCE:
         roce(caps);
         return STATUS_OK;
+    case CAP_PAGE_FAULTS: /* of no transport */
     case CAP_IPOIB:
     case CAP_IPOIB_ENHANCED:
         return STATUS_OK;
