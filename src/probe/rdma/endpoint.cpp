@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <utility>
 
@@ -25,6 +26,19 @@ bool meansNotSupported(int error) { return error == EOPNOTSUPP || error == EPROT
 
 std::string reason(int error) {
   return (meansNotSupported(error) ? "not supported here: " : "failed: ") + errnoText(error);
+}
+
+/// False if the device does not say, because its rdma-core is too old.
+bool lacksOnDemandPaging(ibv_context& device) {
+  const verbs_context* extended = verbs_get_ctx(&device);
+  if (extended == nullptr ||
+      extended->sz < sizeof *extended - offsetof(verbs_context, query_device_ex) ||
+      extended->query_device_ex == nullptr) {
+    return false;
+  }
+  ibv_device_attr_ex attributes{};
+  return extended->query_device_ex(&device, nullptr, &attributes, sizeof attributes) == 0 &&
+         (attributes.odp_caps.general_caps & IBV_ODP_SUPPORT) == 0;
 }
 
 ibv_mr* registerAddress(const VerbsLibrary& library, ibv_pd& domain, const Memory& memory,
@@ -51,7 +65,7 @@ ibv_mr* registerDmaBuf(const VerbsLibrary& library, ibv_pd& domain, const GpuMem
     ibv_mr* region = library.registerDmaBuf(&domain, 0, memory.bytes(), memory.address(),
                                             exported.get(), access);
     if (region == nullptr) {
-      rejected.push_back("DMA-BUF: the RDMA device: " + reason(errno));
+      rejected.push_back("DMA-BUF: the RDMA device: " + dmaBufRefusal(*domain.context, errno));
     }
     return region;
   } catch (const Error& error) {
@@ -101,6 +115,16 @@ Registration registerMemory(const VerbsLibrary& library, ibv_pd& domain, const M
                "cannot register " + std::to_string(memory.bytes()) + " bytes of host memory"),
       Method::host,
       {}};
+}
+
+// Seen with Linux 6.12.118 and 7.2.12: mlx5_ib_reg_user_mr_dmabuf (drivers/infiniband/hw/mlx5/mr.c)
+// calls mlx5r_odp_create_eq, which fails without on-demand paging. Linux 6.1 does not.
+std::string dmaBufRefusal(ibv_context& device, int error) {
+  const bool paging = !meansNotSupported(error) || !lacksOnDemandPaging(device);
+  return reason(error) +
+         (paging ? ""
+                 : "; it offers no on-demand paging (ODP), without which mlx5_ib of newer kernels "
+                   "registers no DMA-BUF");
 }
 
 std::string dmaBufUnsupported(const VerbsLibrary& library, ibv_pd& domain) {

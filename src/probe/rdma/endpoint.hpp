@@ -34,6 +34,9 @@ std::string methodName(Method method);
 Registration registerMemory(const VerbsLibrary& library, ibv_pd& domain, const Memory& memory,
                             bool relaxedOrdering);
 
+/// Why a device has not registered a DMA-BUF, from the errno of ibv_reg_dmabuf_mr().
+std::string dmaBufRefusal(ibv_context& device, int error);
+
 /// Why a device does not support DMA-BUF memory, tested without such memory (as NCCL does); empty
 /// if it does.
 std::string dmaBufUnsupported(const VerbsLibrary& library, ibv_pd& domain);
