@@ -7,6 +7,7 @@
 #include "commands.hpp"
 #include "guest_devices.hpp"
 #include "host_observer.hpp"
+#include "rdma_counters.hpp"
 #include "verification.hpp"
 #include "vfpass/base/bounded_read.hpp"
 #include "vfpass/base/text.hpp"

@@ -8,6 +8,7 @@
 #include "guest_devices.hpp"
 #include "host_observer.hpp"
 #include "pf_baseline.hpp"
+#include "rdma_counters.hpp"
 #include "subject.hpp"
 #include "verification_steps.hpp"
 #include "vfpass/base/default_deadlines.hpp"

@@ -5,6 +5,7 @@
 
 #include "guest_devices.hpp"
 #include "host_observer.hpp"
+#include "rdma_counters.hpp"
 #include "verification_steps.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/domain_xml.hpp"

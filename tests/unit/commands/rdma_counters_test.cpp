@@ -1,4 +1,4 @@
-#include "host_observer.hpp"
+#include "rdma_counters.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
