@@ -107,7 +107,9 @@ struct DomainFacts {
   bool uefi = false;
   std::string launchSecurity;   ///< type of `<launchSecurity>`; empty: none
   std::optional<bool> iommufd;  ///< `<iommufd enabled=>`; nullopt: none
-  bool iommufdDevice = false;   ///< a device of the host uses iommufd, whatever `iommufd` says
+  /// The host's devices that use iommufd, whatever `iommufd` says: `<hostdev> 0000:3b:00.1`, or
+  /// `vfio-pci 0000:3b:00.1` of `<qemu:commandline>`.
+  std::vector<std::string> iommufdDevices;
 
   std::uint64_t bytes = 0;  ///< `<memory>`
   std::optional<std::uint64_t> hardLimit;

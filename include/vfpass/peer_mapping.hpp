@@ -31,4 +31,12 @@ struct PeerMapping {
   bool nextStart = false;  ///< not now, but from the domain's next start on
 };
 
+/// What makes a domain start with iommufd. On a kernel without it libvirt refuses the start: it
+/// cannot open /dev/vfio/devices/vfio1.
+struct IommufdUse {
+  std::string domainName;
+  std::string what;  ///< `iommu-backend: iommufd`, `the domain has <iommufd enabled='yes'/>`
+  std::string remedy;
+};
+
 }  // namespace vfpass

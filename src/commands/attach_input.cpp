@@ -138,15 +138,14 @@ std::optional<Version> kernelOf(const host::Root& root) {
   return leadingVersion(root.readText("proc/sys/kernel/osrelease").value_or(""));
 }
 
-// Without the versions of libvirt and QEMU.
+// Without the versions of libvirt and QEMU, and as if the kernel had iommufd.
 plan::BackendTerms backendTerms(const host::Root& root, const Mapping& mapping,
                                 const Topology& topology, const DomainFacts& facts) {
   plan::BackendTerms terms;
   terms.requested = mapping.iommuBackend;
   terms.domains = facts.iommufd;
-  terms.domainsDevice = facts.iommufdDevice;
+  terms.domainsDevices = facts.iommufdDevices;
   terms.containers = hasContainers(root);
-  terms.iommufd = host::hasIommufd(root).value_or(true);
   terms.peers = plan::hasPeers(mapping, topology);
   terms.kernel = kernelOf(root);
   return terms;
@@ -164,6 +163,7 @@ HypervisorVersions versionsIfAnswered(Session& session) {
 void addBackend(Session& session, const DomainFacts& facts, plan::AttachInput& input) {
   plan::BackendTerms terms = backendTerms(session.root(), input.mapping, input.topology, facts);
   terms.versions = input.versions;
+  terms.iommufd = host::hasIommufd(session.root()).value_or(true);
   plan::BackendChoice choice = plan::chooseBackend(terms);
   input.backend = choice.backend;
   input.backendNote = choice.note;
@@ -314,6 +314,20 @@ plan::AttachInput attachInput(Session& session, const Subject& subject, const Do
   addDomainState(session, subject, input);
   addSettings(session, subject, input);
   return input;
+}
+
+std::vector<IommufdUse> iommufdUsesOf(Session& session, const Mapping& mapping,
+                                      const Topology& topology, std::string_view persistentXml) {
+  const DomainFacts facts =
+      persistentXml.empty() ? DomainFacts() : domain::readDomainFacts(persistentXml);
+  plan::BackendTerms terms = backendTerms(session.root(), mapping, topology, facts);
+  terms.configured =
+      persistentXml.empty() ? VfioBackend::container : domain::configuredBackend(persistentXml);
+  auto uses = plan::iommufdUses(terms);
+  for (IommufdUse& use : uses) {
+    use.domainName = mapping.vm;
+  }
+  return uses;
 }
 
 std::optional<PeerMapping> peersLostBy(Session& session, const Mapping& mapping,

@@ -40,6 +40,11 @@ plan::AttachInput attachInput(Session& session, const Subject& subject, const Do
                               const std::vector<Lease>& leases, const Scope& scope,
                               const HostReading& host);
 
+/// What makes the domain use iommufd from its next start on. Without `persistentXml` only what the
+/// mapping requests is known.
+std::vector<IommufdUse> iommufdUsesOf(Session& session, const Mapping& mapping,
+                                      const Topology& topology, std::string_view persistentXml);
+
 /// How the mapping and the domain's own elements take peer-to-peer traffic from its devices from
 /// the next start on; nullopt if they do not, or if the mapping has no GPU with another device.
 /// Without `persistentXml` the domain's own elements are not known.

@@ -114,8 +114,9 @@ void addXml(Session& session, const DomainDescription& domain, const Mapping& ma
             const Topology& topology, const std::vector<Lease>& leases,
             doctor::Requirements& requirements) {
   try {
-    requirements.guest =
-        domain::guestMemory(domain.persistentXml.empty() ? domain.liveXml : domain.persistentXml);
+    const std::string& xml = domain.persistentXml.empty() ? domain.liveXml : domain.persistentXml;
+    requirements.guest = domain::guestMemory(xml);
+    requirements.iommufd = iommufdUsesOf(session, mapping, topology, xml);
     addPeers(session, domain, mapping, topology, leases, requirements);
     requirements.confidential = confidentialOf(session, domain, topology, requirements);
   } catch (const Error& error) {
@@ -127,7 +128,7 @@ void addGuest(Session& session, const Topology& topology, const Mapping& mapping
               doctor::Requirements& requirements) {
   const auto domain = domainOf(session, mapping.vm);
   if (!domain) {
-    addLostPeers(session, topology, mapping, requirements);
+    addBackend(session, topology, mapping, requirements);
     return;
   }
   const auto leases = commands::leasesOf(session.readLeases(), domain->uuid);

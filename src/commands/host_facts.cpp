@@ -155,13 +155,15 @@ doctor::Requirements requirementsOfHost(Session& session, const Topology& topolo
       topology, nearSettled(session, topology, configuration.mappings), configuration.host, false);
   requirements.units = requiredUnits(configuration, configuration.mappings);
   for (const Mapping& mapping : configuration.mappings) {
-    addLostPeers(session, topology, mapping, requirements);
+    addBackend(session, topology, mapping, requirements);
   }
   return requirements;
 }
 
-void addLostPeers(Session& session, const Topology& topology, const Mapping& mapping,
-                  doctor::Requirements& requirements) {
+void addBackend(Session& session, const Topology& topology, const Mapping& mapping,
+                doctor::Requirements& requirements) {
+  const auto uses = iommufdUsesOf(session, mapping, topology, "");
+  requirements.iommufd.insert(requirements.iommufd.end(), uses.begin(), uses.end());
   if (const auto lost = peersLostBy(session, mapping, topology, "")) {
     requirements.peers.push_back(*lost);
   }

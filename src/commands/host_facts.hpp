@@ -56,10 +56,10 @@ bool hasConfiguration(const Session& session);
 /// What all mappings and host.yaml require of the host; nothing without a configuration.
 doctor::Requirements requirementsOfHost(Session& session, const Topology& topology);
 
-/// Adds what the mapping takes from its VM's devices of peer-to-peer traffic, whatever the domain's
-/// own elements say.
-void addLostPeers(Session& session, const Topology& topology, const Mapping& mapping,
-                  doctor::Requirements& requirements);
+/// Adds what the mapping's VFIO backend takes from its VM's devices of peer-to-peer traffic, and
+/// whether the mapping requests iommufd, whatever the domain's own elements say.
+void addBackend(Session& session, const Topology& topology, const Mapping& mapping,
+                doctor::Requirements& requirements);
 
 /// Adds the leased devices and, of the running system, those in quarantine. Without the records
 /// doctor still checks everything; then leases do not make a device used.

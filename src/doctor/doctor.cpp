@@ -148,6 +148,7 @@ Requirements requireEverything(const Topology& topology) {
   if (!nvlink.partition.empty()) {
     requirements.nvlink.push_back({"", std::move(nvlink)});
   }
+  requirements.iommufd.push_back({"", "a VM", ""});
   for (const char* unit :
        {"vfpass-host.service", "vfpass-soft-roce.service", "vfpass-verify.path"}) {
     requirements.units.push_back({unit, ""});

@@ -3,6 +3,7 @@
 
 #include "check.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/host/driver_modules.hpp"
 
 namespace vfpass::doctor {
 namespace {
@@ -123,6 +124,39 @@ void checkConfidentialGuest(const View& view, Results& results) {
   }
 }
 
+std::string withoutIommufd(const View& view) {
+  return view.requirements().iommufd.empty()
+             ? "neither a mapping nor, with --vm, its domain requests iommufd"
+             : "";
+}
+
+// Of iommufd for VFIO devices: available or absent; nullopt: unknown.
+std::optional<std::string> iommufdState(const View& view) {
+  return view.answer("modules/iommufd/state", [&]() -> std::optional<std::string> {
+    const auto has = host::hasIommufd(view.root());
+    return has ? std::optional(*has ? "available" : "absent") : std::nullopt;
+  });
+}
+
+void checkIommufd(const View& view, Results& results) {
+  const std::string expected =
+      "a kernel with iommufd for VFIO devices (CONFIG_IOMMUFD, CONFIG_VFIO_DEVICE_CDEV)";
+  const auto state = iommufdState(view);
+  for (const IommufdUse& use : view.requirements().iommufd) {
+    const std::string subject = view.requirements().oneVm ? "" : printable(use.domainName);
+    if (state == "available") {
+      results.passed(subject, expected, use.what + ", and the kernel has it");
+    } else if (state == "absent") {
+      results.failed(subject, expected,
+                     use.what + ", but the kernel has no iommufd: the domain cannot start",
+                     use.remedy);
+    } else {
+      results.notObservable(subject, expected, use.what + "; whether the kernel has it is unknown",
+                            "grep vfio-dev /proc/devices");
+    }
+  }
+}
+
 std::string withoutPeers(const View& view) {
   return view.requirements().peers.empty() ? "checked with --vm, for a domain with two devices of "
                                              "the host, and for mappings that "
@@ -178,6 +212,8 @@ constexpr std::array guestTable{
     Check{"confidential-guest",
           "devices reach only the memory that a guest with <launchSecurity> shares",
           withoutConfidentialGuest, checkConfidentialGuest},
+    Check{"iommufd", "a domain whose devices use iommufd starts only on a kernel that has it",
+          withoutIommufd, checkIommufd},
     Check{"peer-mapping", "GPU and NIC reach each other only through BARs that VFIO has mapped",
           withoutPeers, checkPeerMapping},
     Check{"guest-nccl-topology",

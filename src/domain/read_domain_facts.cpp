@@ -73,18 +73,27 @@ std::size_t hostDeviceCount(const Document& document) {
       std::ranges::count_if(arguments, &QemuDevice::isVfio));
 }
 
-// A function of the host that is given to the guest with iommufd by its own element or argument.
-bool hasIommufdDevice(const Document& document) {
-  const auto devices = document.devices();
-  const auto arguments = readQemuArguments(document).devices;
-  return std::any_of(devices.begin(), devices.end(),
-                     [](pugi::xml_node device) {
-                       return hostAddressElement(device) &&
-                              attributeText(device.child("driver"), "iommufd") == "yes";
-                     }) ||
-         std::ranges::any_of(arguments, [](const QemuDevice& device) {
-           return device.isVfio() && !device.property("iommufd").empty();
-         });
+std::string withFunction(const std::string& what, const std::optional<PciAddress>& function) {
+  return function ? what + " " + toString(*function) : what;
+}
+
+// The functions of the host that are given to the guest with iommufd by their own element or
+// argument, as DomainFacts::iommufdDevices.
+std::vector<std::string> iommufdDevices(const Document& document) {
+  std::vector<std::string> devices;
+  for (const auto device : document.devices()) {
+    const auto address = hostAddressElement(device);
+    if (address && attributeText(device.child("driver"), "iommufd") == "yes") {
+      devices.push_back(
+          withFunction("<" + std::string(device.name()) + ">", readPciAddress(*address)));
+    }
+  }
+  for (const QemuDevice& device : readQemuArguments(document).devices) {
+    if (device.isVfio() && !device.property("iommufd").empty()) {
+      devices.push_back(withFunction(printable(device.driver), device.hostFunction()));
+    }
+  }
+  return devices;
 }
 
 std::string launchSecurityOf(const Document& document) {
@@ -103,7 +112,7 @@ void readMachine(const Document& document, DomainFacts& facts) {
   if (const auto iommufd = attributeText(domain.child("iommufd"), "enabled"); !iommufd.empty()) {
     facts.iommufd = iommufd == "yes";
   }
-  facts.iommufdDevice = hasIommufdDevice(document);
+  facts.iommufdDevices = iommufdDevices(document);
   // Memory encryption of x86 starts only with OVMF (libvirt's kbase/launch_security_sev, QEMU's
   // docs/system/i386/tdx.rst), which SEV-SNP and TDX load as ROM instead of pflash.
   facts.uefi = attributeText(os, "firmware") == "efi" ||
@@ -275,8 +284,8 @@ VfioBackend configuredBackend(std::string_view xml) {
   const bool followed = std::any_of(devices.begin(), devices.end(), [](pugi::xml_node device) {
     return hostAddressElement(device) && attributeText(device.child("driver"), "iommufd").empty();
   });
-  return hasIommufdDevice(document) || (everywhere && followed) ? VfioBackend::iommufd
-                                                                : VfioBackend::container;
+  return !iommufdDevices(document).empty() || (everywhere && followed) ? VfioBackend::iommufd
+                                                                       : VfioBackend::container;
 }
 
 namespace {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "vfpass/base/text.hpp"
 #include "vfpass/version.hpp"
 
 namespace vfpass::plan {
@@ -32,7 +33,7 @@ VfioBackend wantedBackend(const BackendTerms& terms) {
 // for it.
 PeerMapping peersWith(const BackendTerms& terms, VfioBackend backend) {
   PeerMapping peers;
-  peers.backend = terms.domainsDevice ? VfioBackend::iommufd : backend;
+  peers.backend = !terms.domainsDevices.empty() ? VfioBackend::iommufd : backend;
   judgePeerMapping(peers, terms.kernel, terms.versions.qemu);
   if (!peers.remedy.empty() && !terms.containers) {
     peers.remedy =
@@ -76,19 +77,18 @@ std::optional<Objection> missingOnHost(const BackendTerms& terms, VfioBackend wa
   return std::nullopt;
 }
 
-std::optional<Objection> missingIommufd(const BackendTerms& terms, VfioBackend wanted) {
-  if (wanted == VfioBackend::container || terms.iommufd) {
-    return std::nullopt;
+std::vector<Objection> missingIommufd(const BackendTerms& terms) {
+  std::vector<Objection> objections;
+  if (terms.iommufd) {
+    return objections;
   }
-  const bool domains = terms.domains.value_or(false);
-  const char* const remedy = domains            ? "remove that element from the domain"
-                             : terms.containers ? "set `iommu-backend: auto`"
-                                                : "boot a kernel that has one of them";
-  return Objection{(domains ? "the domain has " + std::string(element) : requestOf(terms)) +
-                       ": the kernel has no " +
-                       (terms.containers ? "" : "VFIO containers and no ") +
-                       "iommufd for VFIO devices (CONFIG_IOMMUFD, CONFIG_VFIO_DEVICE_CDEV)",
-                   remedy};
+  for (const IommufdUse& use : iommufdUses(terms)) {
+    objections.push_back({use.what + ": the kernel has no " +
+                              (terms.containers ? "" : "VFIO containers and no ") +
+                              "iommufd for VFIO devices (CONFIG_IOMMUFD, CONFIG_VFIO_DEVICE_CDEV)",
+                          use.remedy});
+  }
+  return objections;
 }
 
 std::string reasonFor(const BackendTerms& terms, VfioBackend backend) {
@@ -103,14 +103,14 @@ std::string reasonFor(const BackendTerms& terms, VfioBackend backend) {
 }
 
 std::string noteOf(const BackendTerms& terms, VfioBackend backend, const PeerMapping& peers) {
-  const bool usual = backend == VfioBackend::container && !terms.domainsDevice;
+  const bool usual = backend == VfioBackend::container && terms.domainsDevices.empty();
   if (!terms.requested && usual && !terms.peers) {
     return {};
   }
   std::string note = requestOf(terms) + ": " +
                      (backend == VfioBackend::container ? "containers" : "iommufd") + " (" +
                      reasonFor(terms, backend) + "); ";
-  if (terms.domainsDevice && backend == VfioBackend::container) {
+  if (!terms.domainsDevices.empty() && backend == VfioBackend::container) {
     note += "a device of the domain uses iommufd; ";
   }
   note += peers.reason;
@@ -144,12 +144,12 @@ BackendChoice chooseBackend(const BackendTerms& terms) {
   BackendChoice choice;
   choice.backend = wantedBackend(terms);
   for (const auto& objection :
-       {conflict(terms, choice.backend), missingOnHost(terms, choice.backend),
-        missingIommufd(terms, choice.backend)}) {
+       {conflict(terms, choice.backend), missingOnHost(terms, choice.backend)}) {
     if (objection) {
       choice.objections.push_back(*objection);
     }
   }
+  append(missingIommufd(terms), choice.objections);
   choice.peers = peersWith(terms, choice.backend);
   const PeerMapping& peers = choice.peers;
   choice.note = noteOf(terms, choice.backend, peers);
@@ -159,6 +159,33 @@ BackendChoice chooseBackend(const BackendTerms& terms) {
         SettingStanding::proposed, DomainEdit{"iommu-backend", EditPlace::domain, {element}}};
   }
   return choice;
+}
+
+std::vector<IommufdUse> iommufdUses(const BackendTerms& terms) {
+  std::vector<IommufdUse> uses;
+  const bool domains = terms.domains.value_or(false);
+  if (wantedBackend(terms) == VfioBackend::iommufd && domains) {
+    uses.push_back({"", "the domain has " + std::string(element), "remove that element from it"});
+  }
+  if (wantedBackend(terms) == VfioBackend::iommufd &&
+      (!domains || terms.requested == IommuBackend::iommufd)) {
+    uses.push_back(
+        {"", requestOf(terms), "set `iommu-backend: auto` in the mapping and attach it"});
+  }
+  if (!terms.domainsDevices.empty()) {
+    uses.push_back({"", "the domain requests iommufd for " + joinFirst(terms.domainsDevices),
+                    "remove iommufd='yes' from the <driver>, or iommufd= from the "
+                    "<qemu:commandline>, of these devices"});
+  }
+  if (uses.empty() && terms.configured == VfioBackend::iommufd) {
+    uses.push_back({"", "attach has written " + std::string(element) + " for an earlier mapping",
+                    "attach the present mapping, which removes it"});
+  }
+  for (IommufdUse& use : uses) {
+    use.remedy = terms.containers ? use.remedy + ", or boot a kernel that has iommufd"
+                                  : "boot a kernel that has iommufd";
+  }
+  return uses;
 }
 
 void judgePeerMapping(PeerMapping& mapping, const std::optional<Version>& kernel,

@@ -21,7 +21,9 @@ entry() {
     printf 'gpus:\n  - {name: gpu0, pci: "%s"}\n' "$gpu"
 } >"$vms/train0.yaml"
 notes() { jq -r '.notes[]' <(vfpass plan train0 --json); }
-peers() { jq -r ".findings[] | select(.key == \"peer-mapping\").$1" <(vfpass doctor --vm train0 --json); }
+# of KEY MEMBER: of doctor's finding.
+of() { jq -r ".findings[] | select(.key == \"$1\").$2" <(vfpass doctor --vm train0 --json); }
+peers() { of peer-mapping "$1"; }
 qemu_files() { find "/proc/$(pgrep -f 'qemu-system.* guest=train0,')/fd" -lname "$1"; }
 persistent_xml() { virsh dumpxml --inactive --security-info train0; }
 
@@ -51,6 +53,7 @@ if ! at_least 12.2 "$libvirt"; then
     expect_said "it names this host's version" "libvirt ${libvirt%.*}"
 fi
 expect_said "it names what the kernel lacks" "the kernel has no iommufd for VFIO devices"
+expect_equal "doctor reports it" failed "$(of iommufd result)"
 entry auto
 expect "attach with containers" vfpass attach train0
 expect_equal "doctor has no problem with them" passed "$(peers result)"
@@ -61,6 +64,10 @@ persistent_xml >/tmp/attached.xml
 sed -e "s|<domain type='kvm'[^>]*>|<domain type='kvm' xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'>|" \
     -e "s|</domain>|$arguments</domain>|" /tmp/attached.xml >/tmp/iommufd.xml
 expect "a device with iommufd on QEMU's command line" virsh --quiet define /tmp/iommufd.xml
+expect_equal "doctor reports that it cannot start" failed "$(of iommufd result)"
+expect_contains "it names the device" "vfio-pci $other" of iommufd seen
+expect_exit 5 "plan refuses it" vfpass plan train0
+expect_said "it names the device, too" "the domain requests iommufd for vfio-pci $other: the kernel has no iommufd"
 
 if ! at_least 6.19 "$kernel" || ! at_least 11.0 "$qemu"; then
     section "iommufd that does not map the BARs of other devices"
@@ -89,6 +96,7 @@ expect_equal "it has no container" "" "$(qemu_files '/dev/vfio/[0-9]*')"
 expect "the guest's agent answers" wait_for_agent train0 900
 expect_contains "its RDMA device is up" uverbs0 rdma_up train0 10.99.0.1
 expect_equal "doctor has no problem with it" passed "$(peers result)"
+expect_equal "nor with the kernel" passed "$(of iommufd result)"
 document=$(vfpass verify train0 --json --bytes 64 --iterations 20000 --no-tools --relaxed-ordering off --timeout 1800 2>/tmp/verify.log)
 seen data-host passed ""
 seen data-gpu passed "via dma-buf"

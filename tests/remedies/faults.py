@@ -261,6 +261,7 @@ ELSEWHERE = {
     "networkmanager-sriov": ("tests/cli/remedies_test.py", "nmcli changes its profiles"),
     "guest-memory-lock": ("tests/lab/doctor.sh", "needs a domain of libvirt"),
     "confidential-guest": ("tests/unit/doctor/guest_test.cpp", "needs a domain of libvirt"),
+    "iommufd": ("tests/unit/plan/choose_backend_test.cpp", "needs a mapping or domain that requests it"),
     "peer-mapping": ("tests/unit/doctor/libvirt_test.cpp", "needs a domain of libvirt"),
     "guest-nccl-topology": ("tests/unit/doctor/guest_test.cpp", "needs a guest"),
 }

@@ -50,6 +50,24 @@ TEST_F(Guest, WarnsOfBarsThatTheNextStartDoesNotMap) {
   EXPECT_EQ(both[1].subject, "") << "of the VM that doctor is asked about";
 }
 
+TEST_F(Guest, CannotStartWithIommufdThatKernelLacks) {
+  EXPECT_EQ(outcome("iommufd"), Outcome::waived);
+  requirements.iommufd = {{"train0", "iommu-backend: iommufd",
+                           "set `iommu-backend: auto` in the mapping and attach it, or boot a "
+                           "kernel that has iommufd"}};
+  EXPECT_EQ(outcome("iommufd"), Outcome::notObservable);
+  file("vfpass/modules/iommufd/state", "available\n");
+  EXPECT_EQ(outcome("iommufd"), Outcome::passed);
+  EXPECT_EQ(finding("iommufd").subject, "train0");
+  file("vfpass/modules/iommufd/state", "absent\n");
+  EXPECT_EQ(outcome("iommufd"), Outcome::failed);
+  EXPECT_EQ(finding("iommufd").seen,
+            "iommu-backend: iommufd, but the kernel has no iommufd: the domain cannot start");
+  EXPECT_EQ(finding("iommufd").remedy, requirements.iommufd[0].remedy);
+  requirements.oneVm = true;
+  EXPECT_EQ(finding("iommufd").subject, "") << "of the VM that doctor is asked about";
+}
+
 TEST_F(Guest, ReportsMirroredGuestWithoutNcclTopology) {
   EXPECT_EQ(outcome("guest-nccl-topology"), Outcome::waived);
   topologyFile(Outcome::passed);

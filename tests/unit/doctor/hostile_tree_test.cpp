@@ -65,6 +65,7 @@ class HostileTree : public testing::Test, public DoctoredHost {
              {"vfpass/libvirt/hook-loaded", "x\n"},
              {"vfpass/modules/nvidia/signature", "none\n"},
              {"vfpass/modules/mlx5_vfio_pci/state", "installed\n"},
+             {"vfpass/modules/iommufd/state", "absent\n"},
              {"vfpass/kernel-log", "mlx5_core 0000:03:00.0: health compromised\n"},
              {"sys/bus/pci/slots/1/address", "0000:03:00\n"},
              {"vfpass/vfio-users", "train0\n"}}) {

@@ -56,8 +56,23 @@ TEST(ConfiguredBackend, IsTheAdministratorsInDomainFacts) {
   EXPECT_EQ(factsOf("", hostdev("")).iommufd, std::nullopt);
   EXPECT_EQ(factsOf("<iommufd enabled='no'/>", "").iommufd, false);
   EXPECT_EQ(factsOf("<iommufd enabled='yes' fdgroup='iommu'/>", "").iommufd, true);
-  EXPECT_FALSE(factsOf("<iommufd enabled='yes'/>", hostdev("")).iommufdDevice);
-  EXPECT_TRUE(factsOf("", hostdev("<driver iommufd='yes'/>")).iommufdDevice);
+}
+
+TEST(ConfiguredBackend, NamesTheDevicesThatUseIommufdThemselves) {
+  const auto devicesOf = [](const std::string& devices, const std::string& tail = "") {
+    return readDomainFacts(
+               "<domain type='kvm'><name>train0</name><iommufd enabled='yes'/><devices>" + devices +
+               "</devices>" + tail + "</domain>")
+        .iommufdDevices;
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(devicesOf(hostdev("") + hostdev("<driver iommufd='no'/>")), Names());
+  EXPECT_EQ(devicesOf(hostdev("<driver iommufd='yes'/>")), Names{"<hostdev> 0000:3b:00.1"});
+  EXPECT_EQ(devicesOf("<hostdev type='pci'><driver iommufd='yes'/></hostdev>"), Names{"<hostdev>"});
+  EXPECT_EQ(devicesOf("",
+                      "<qemu:commandline><qemu:arg value='-device'/><qemu:arg "
+                      "value='vfio-pci,host=0000:41:00.0,iommufd=fd0'/></qemu:commandline>"),
+            Names{"vfio-pci 0000:41:00.0"});
 }
 
 TEST(ConfiguredBackend, RejectsOtherXml) {

@@ -112,7 +112,7 @@ TEST(ChooseBackend, AutoFollowsTheDomain) {
 
 TEST(ChooseBackend, OneDeviceWithIommufdLosesPeers) {
   BackendTerms terms = oldHost();
-  terms.domainsDevice = true;
+  terms.domainsDevices = {"<hostdev> 0000:3b:00.1"};
   const BackendChoice choice = chooseBackend(terms);
   EXPECT_EQ(choice.backend, VfioBackend::container);
   EXPECT_THAT(choice.note, HasSubstr("a device of the domain uses iommufd"));
@@ -156,16 +156,59 @@ TEST(ChooseBackend, KernelWithoutIommufdKeepsContainers) {
   terms.requested = IommuBackend::iommufd;
   EXPECT_THAT(onlyObjection(terms).message,
               HasSubstr("iommu-backend: iommufd: the kernel has no iommufd for VFIO devices"));
-  EXPECT_EQ(onlyObjection(terms).remedy, "set `iommu-backend: auto`");
+  EXPECT_EQ(onlyObjection(terms).remedy,
+            "set `iommu-backend: auto` in the mapping and attach it, or boot a kernel that has "
+            "iommufd");
   terms = newHost();
   terms.iommufd = false;
   terms.domains = true;
   EXPECT_THAT(onlyObjection(terms).message, HasSubstr("the domain has <iommufd enabled='yes'/>"));
-  EXPECT_EQ(onlyObjection(terms).remedy, "remove that element from the domain");
+  EXPECT_EQ(onlyObjection(terms).remedy,
+            "remove that element from it, or boot a kernel that has iommufd");
   terms = newHost();
   terms.iommufd = terms.containers = false;
   EXPECT_THAT(onlyObjection(terms).message, HasSubstr("no VFIO containers and no iommufd"));
   EXPECT_THAT(onlyObjection(terms).remedy, Not(HasSubstr("auto")));
+}
+
+// `iommu-backend: auto` takes containers for the mapping's devices; that one fails the start.
+TEST(ChooseBackend, KernelWithoutIommufdRefusesDomainsOwnDevice) {
+  BackendTerms terms = newHost();
+  terms.domainsDevices = {"<hostdev> 0000:3b:00.1"};
+  EXPECT_THAT(chooseBackend(terms).objections, IsEmpty());
+  terms.iommufd = false;
+  EXPECT_THAT(onlyObjection(terms).message,
+              HasSubstr("the domain requests iommufd for <hostdev> 0000:3b:00.1: the kernel has no "
+                        "iommufd for VFIO devices"));
+  EXPECT_THAT(onlyObjection(terms).remedy, HasSubstr("remove iommufd='yes' from the <driver>"));
+}
+
+// After one of them is removed the other still asks for it.
+TEST(ChooseBackend, KernelWithoutIommufdNamesEveryUse) {
+  BackendTerms terms = newHost(IommuBackend::iommufd);
+  terms.domains = true;
+  terms.domainsDevices = {"<hostdev> 0000:3b:00.1"};
+  const auto uses = iommufdUses(terms);
+  ASSERT_EQ(uses.size(), 3U);
+  EXPECT_EQ(uses[0].what, "the domain has <iommufd enabled='yes'/>");
+  EXPECT_EQ(uses[1].what, "iommu-backend: iommufd");
+  EXPECT_EQ(uses[2].what, "the domain requests iommufd for <hostdev> 0000:3b:00.1");
+  terms.iommufd = false;
+  EXPECT_EQ(chooseBackend(terms).objections.size(), 3U);
+}
+
+TEST(ChooseBackend, ElementOfEarlierMappingIsUsedUntilAttach) {
+  BackendTerms terms = newHost();
+  EXPECT_THAT(iommufdUses(terms), IsEmpty());
+  terms.configured = VfioBackend::iommufd;
+  ASSERT_EQ(iommufdUses(terms).size(), 1U);
+  EXPECT_EQ(iommufdUses(terms)[0].what,
+            "attach has written <iommufd enabled='yes'/> for an earlier mapping");
+  EXPECT_EQ(iommufdUses(terms)[0].remedy,
+            "attach the present mapping, which removes it, or boot a kernel that has iommufd");
+  terms.requested = IommuBackend::iommufd;
+  ASSERT_EQ(iommufdUses(terms).size(), 1U);
+  EXPECT_EQ(iommufdUses(terms)[0].what, "iommu-backend: iommufd");
 }
 
 // Whoever has no containers cannot be told to use them.

@@ -64,6 +64,7 @@ struct Requirements {
   /// With oneVm, of a domain with two devices of the host; also what a mapping loses from the next
   /// start on.
   std::vector<PeerMapping> peers;
+  std::vector<IommufdUse> iommufd = {};  ///< by the mappings; with oneVm also by the domain
   std::optional<ConfidentialGuest> confidential = {};  ///< with oneVm and `<launchSecurity>`
   /// With oneVm, if the domain runs with a GPU in a mirrored tree: what verify::judgeNcclTopology
   /// found; waived if the agent did not respond.

@@ -17,10 +17,13 @@ namespace vfpass::plan {
 struct BackendTerms {
   std::optional<IommuBackend> requested;  ///< by the mapping
   std::optional<bool> domains;            ///< the administrator's `<iommufd enabled=>`
-  bool domainsDevice = false;             ///< a device of the administrator uses iommufd by itself
-  bool containers = true;                 ///< the kernel has VFIO containers
-  bool iommufd = true;                    ///< the kernel has iommufd for VFIO devices
-  bool peers = false;                     ///< the mapping has a GPU and another device
+  std::vector<std::string> domainsDevices =
+      {};  ///< the administrator's that use iommufd themselves
+  /// Of the domain's XML, with what attach has written there.
+  VfioBackend configured = VfioBackend::container;
+  bool containers = true;  ///< the kernel has VFIO containers
+  bool iommufd = true;     ///< the kernel has iommufd for VFIO devices
+  bool peers = false;      ///< the mapping has a GPU and another device
   HypervisorVersions versions;
   std::optional<Version> kernel;
 };
@@ -41,6 +44,11 @@ bool hasPeers(const Mapping& mapping, const Topology& host);
 /// that knows it: 12.2 (NEWS.rst; before, in 12.1, only single devices could use iommufd).
 /// Containers are libvirt's default and need no element.
 BackendChoice chooseBackend(const BackendTerms& terms);
+
+/// What makes the domain use iommufd from its next start on: the mapping, the administrator's
+/// element and devices, or else what attach wrote for an earlier mapping. Without the domain's
+/// name. Empty: containers.
+std::vector<IommufdUse> iommufdUses(const BackendTerms& terms);
 
 /// Sets `possible`, `reason` and `remedy` for the backend. nullopt: the version is unknown.
 ///
