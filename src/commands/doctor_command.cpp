@@ -15,6 +15,7 @@
 #include "vfpass/inventory/read_inventory.hpp"
 #include "vfpass/plan/judge_confidential_guest.hpp"
 #include "vfpass/report/command_reports.hpp"
+#include "vfpass/topology/guest_topology.hpp"
 #include "vfpass/verify/verify_guest.hpp"
 
 namespace vfpass::commands {
@@ -52,11 +53,7 @@ bool hasMirroredGpu(const Topology& topology, const std::vector<Lease>& leases) 
 }
 
 // Asks the agent once and does not wait for a guest that does not answer.
-std::optional<Finding> ncclTopologyOf(Session& session, const DomainDescription& domain,
-                                      const Topology& topology, const std::vector<Lease>& leases) {
-  if (!domain.active || !hasMirroredGpu(topology, leases)) {
-    return std::nullopt;
-  }
+Finding topologyFileOf(Session& session, const DomainDescription& domain) {
   try {
     agent::Agent agent(session.hypervisor(), domain.uuid, domain.name, deadlines::doctorAgent,
                        StopSignals::throwIfAsked);
@@ -67,6 +64,18 @@ std::optional<Finding> ncclTopologyOf(Session& session, const DomainDescription&
                    Outcome::waived, "a topology file for NCCL in the guest",
                    silent.what(),   "vfpass verify " + shellArgument(domain.name)};
   }
+}
+
+// Before the guest is asked for its topology file.
+std::optional<doctor::MirroredGuest> mirroredGuest(const DomainDescription& domain,
+                                                   const Topology& topology,
+                                                   const std::vector<Lease>& leases) {
+  if (!hasMirroredGpu(topology, leases)) {
+    return std::nullopt;
+  }
+  const GuestMachine machine =
+      domain::readGuestMachine(domain.active ? domain.liveXml : domain.persistentXml);
+  return doctor::MirroredGuest{domain.name, topology::entriesBehindSwitches(machine)};
 }
 
 // Only if the mapping gives the guest a device, and its XML has `<launchSecurity>`.
@@ -119,6 +128,7 @@ void addXml(Session& session, const DomainDescription& domain, const Mapping& ma
     requirements.iommufd = iommufdUsesOf(session, mapping, topology, xml);
     addPeers(session, domain, mapping, topology, leases, requirements);
     requirements.confidential = confidentialOf(session, domain, topology, requirements);
+    requirements.mirrored = mirroredGuest(domain, topology, leases);
   } catch (const Error& error) {
     session.warn(commands::withRemedy(error));
   }
@@ -133,7 +143,10 @@ void addGuest(Session& session, const Topology& topology, const Mapping& mapping
   }
   const auto leases = commands::leasesOf(session.readLeases(), domain->uuid);
   addXml(session, *domain, mapping, topology, leases, requirements);
-  requirements.ncclTopology = ncclTopologyOf(session, *domain, topology, leases);
+  auto& mirrored = requirements.mirrored;
+  if (mirrored && domain->active && !mirrored->behindSwitches.empty()) {
+    mirrored->topologyFile = topologyFileOf(session, *domain);
+  }
 }
 
 bool isNamed(const Device& function, const std::string& name) {

@@ -298,4 +298,17 @@ std::vector<PciAddress> guestPath(const GuestMachine& machine, const PciAddress&
   return upwards;
 }
 
+std::vector<std::string> entriesBehindSwitches(const GuestMachine& machine) {
+  std::vector<std::string> entries;
+  for (const PassedDevice& device : machine.passed) {
+    const PciController* port = machine.controller(device.place.bus);
+    const bool ofSwitch =
+        port != nullptr && port->model == toString(ControllerModel::downstreamPort);
+    if (ofSwitch && !device.name.empty()) {
+      entries.push_back(device.name);
+    }
+  }
+  return entries;
+}
+
 }  // namespace vfpass::topology

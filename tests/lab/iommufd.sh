@@ -57,6 +57,7 @@ expect_equal "doctor reports it" failed "$(of iommufd result)"
 entry auto
 expect "attach with containers" vfpass attach train0
 expect_equal "doctor has no problem with them" passed "$(peers result)"
+expect_contains "it names the devices behind QEMU's switch" "QEMU's switch ports (x3130) above" of guest-nccl-topology seen
 # As an administrator can write it for any libvirt.
 arguments="<qemu:commandline><qemu:arg value='-object'/><qemu:arg value='iommufd,id=fd0'/>"
 arguments+="<qemu:arg value='-device'/><qemu:arg value='vfio-pci,host=$other,iommufd=fd0'/></qemu:commandline>"

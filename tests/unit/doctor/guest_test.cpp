@@ -17,7 +17,9 @@ class Guest : public testing::Test, public DoctoredHost {
     requirements.peers = {mapping};
   }
   void topologyFile(Outcome outcome) {
-    requirements.ncclTopology = Finding{"nccl-topology", "", outcome, "a file", "seen", "a remedy"};
+    requirements.mirrored = MirroredGuest{"train0", {"gpu0", "rail0"}};
+    requirements.mirrored->topologyFile =
+        Finding{"nccl-topology", "", outcome, "a file", "seen", "a remedy"};
   }
 };
 
@@ -75,8 +77,23 @@ TEST_F(Guest, ReportsMirroredGuestWithoutNcclTopology) {
   topologyFile(Outcome::warning);
   EXPECT_EQ(outcome("guest-nccl-topology"), Outcome::failed);
   EXPECT_EQ(finding("guest-nccl-topology").remedy, "a remedy");
+  EXPECT_EQ(finding("guest-nccl-topology").seen,
+            "seen; QEMU's switch ports (x3130) above gpu0, rail0 show 2.5 GT/s x1, and NCCL "
+            "assumes 0.2 GB/s between switches");
   topologyFile(Outcome::waived);
   EXPECT_EQ(outcome("guest-nccl-topology"), Outcome::notObservable);
+}
+
+TEST_F(Guest, ReportsSwitchPortsOfStoppedMirroredGuest) {
+  requirements.mirrored = MirroredGuest{"train 0", {"gpu0"}};
+  EXPECT_EQ(outcome("guest-nccl-topology"), Outcome::notObservable);
+  EXPECT_EQ(finding("guest-nccl-topology").seen,
+            "the domain is not running; without a file: QEMU's switch ports (x3130) above gpu0 "
+            "show 2.5 GT/s x1, and NCCL assumes 0.2 GB/s between switches");
+  EXPECT_EQ(finding("guest-nccl-topology").remedy,
+            "start the domain, then run `vfpass guest-setup 'train 0'`, which writes the file");
+  requirements.mirrored->behindSwitches.clear();
+  EXPECT_EQ(outcome("guest-nccl-topology"), Outcome::passed) << "root ports show enough";
 }
 
 TEST_F(Guest, ReportsEachUseOfConfidentialGuest) {

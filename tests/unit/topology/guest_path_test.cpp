@@ -51,6 +51,17 @@ TEST(GuestPathTest, BeginsAtNumberOfExpanderBus) {
   EXPECT_THAT(guestPath(machine(), at("06:00.0")), ElementsAre(at("e0:01.0"), at("06:00.0")));
 }
 
+TEST(GuestPathTest, NamesEntriesBehindSwitches) {
+  GuestMachine guest = machine();
+  EXPECT_THAT(entriesBehindSwitches(guest), IsEmpty());
+  guest.passed = {{at("41:00.0"), at("01:00.0"), "rail0"},
+                  {at("42:00.0"), at("04:00.0"), "gpu0"},
+                  {at("43:00.0"), at("06:00.0"), "rail1"},
+                  {at("44:00.0"), at("04:00.0"), ""},
+                  {at("45:00.0"), at("07:00.0"), "lost"}};
+  EXPECT_THAT(entriesBehindSwitches(guest), ElementsAre("gpu0"));
+}
+
 TEST(GuestPathTest, IsEmptyWithoutController) {
   EXPECT_THAT(guestPath(machine(), at("07:00.0")), IsEmpty());
 }

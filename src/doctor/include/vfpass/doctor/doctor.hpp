@@ -47,6 +47,15 @@ struct NvlinkRequirement {
   topology::NvlinkJudgement judgement;
 };
 
+/// A domain with a GPU in a mirrored tree.
+struct MirroredGuest {
+  std::string domain;                       ///< its name
+  std::vector<std::string> behindSwitches;  ///< entries of the mapping
+  /// If it runs and a device is behind a switch: what verify::judgeNcclTopology found; waived if
+  /// the agent did not respond.
+  std::optional<Finding> topologyFile = {};
+};
+
 /// A unit of systemd that has to be enabled.
 struct RequiredUnit {
   std::string name;  ///< `vfpass-verify.path`
@@ -66,9 +75,7 @@ struct Requirements {
   std::vector<PeerMapping> peers;
   std::vector<IommufdUse> iommufd = {};  ///< by the mappings; with oneVm also by the domain
   std::optional<ConfidentialGuest> confidential = {};  ///< with oneVm and `<launchSecurity>`
-  /// With oneVm, if the domain runs with a GPU in a mirrored tree: what verify::judgeNcclTopology
-  /// found; waived if the agent did not respond.
-  std::optional<Finding> ncclTopology;
+  std::optional<MirroredGuest> mirrored = {};  ///< with oneVm, if the domain has such a tree
   std::vector<MissingDevice> missing;
   std::vector<NvlinkRequirement> nvlink = {};  ///< of VMs with GPUs of a board with NVSwitches
   std::vector<PciAddress> policyPfs = {};      ///< PFs with an entry in host.yaml

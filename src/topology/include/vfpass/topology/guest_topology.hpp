@@ -27,6 +27,9 @@ std::optional<PciAddress> guestAddress(const GuestMachine& machine, const PciAdd
 /// one that the guest reports. Empty if no controller leads there.
 std::vector<PciAddress> guestPath(const GuestMachine& machine, const PciAddress& place);
 
+/// The mapping's entries whose devices are directly below a switch, in their order in the machine.
+std::vector<std::string> entriesBehindSwitches(const GuestMachine& machine);
+
 /// The machine with these devices and the controllers that their placements name.
 struct PlacedDevice {
   std::string name;
