@@ -162,6 +162,10 @@ std::vector<int> streamNetlinkBatch(const std::vector<NetlinkPlace>& places,
       });
   if (reply.finished) {
     std::ranges::replace(errors, ETIMEDOUT, ECHILD);  // the child was killed
+  } else {
+    // It would wait for its reply as long as this process runs, and nothing would read the answer.
+    // One that hangs in the kernel ends later.
+    endGuarded(reply.child, std::chrono::milliseconds(0));
   }
   return errors;
 }

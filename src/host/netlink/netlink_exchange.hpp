@@ -130,6 +130,7 @@ using DatagramVisitor = std::function<void(std::size_t query, std::string_view d
 /// visits the datagrams of the replies while they arrive: any user can make the reply to a dump as
 /// long as they like in a namespace of their own. Returns NetlinkAnswer::error for each query.
 /// Queries must be in the order of their places, beginning with the place that need not be entered.
+/// At the deadline the child is killed.
 /// The child keeps `kept` open under the same number (-1: none).
 std::vector<int> streamNetlinkBatch(const std::vector<NetlinkPlace>& places,
                                     const std::vector<NetlinkQuery>& queries, int kept,

@@ -19,6 +19,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "guarded_children.hpp"
 #include "helper/guarded_child.hpp"
 #include "holders/processes.hpp"
 #include "hosts/sysfs_tree.hpp"
@@ -39,14 +40,6 @@ TEST(Guarded, ReturnsOutputOfChild) {
                                 [&](int pipe) { writeAll(pipe, words.data(), words.size()); });
   EXPECT_TRUE(reply.finished);
   EXPECT_EQ(reply.bytes, words);
-}
-
-// True once this process has no child, not even a zombie.
-bool hasNoChild() {
-  return pollUntil(Deadline(milliseconds(5000)), [] {
-    reapGuarded();
-    return ::waitpid(-1, nullptr, WNOHANG) == -1 && errno == ECHILD;
-  });
 }
 
 TEST(Guarded, EndsAChildThatIsLate) {

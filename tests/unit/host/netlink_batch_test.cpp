@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <linux/netlink.h>
 
+#include "guarded_children.hpp"
 #include "link_messages.hpp"
 #include "netlink/link_dump.hpp"
 #include "netlink/netlink_message.hpp"
@@ -72,6 +73,7 @@ TEST(NetlinkBatch, ReportsTimeoutForUnansweredQuery) {
   ASSERT_THAT(answers, SizeIs(2));
   EXPECT_EQ(answers[0].error, 0);
   EXPECT_EQ(answers[1].error, ETIMEDOUT);
+  EXPECT_TRUE(hasNoChild()) << "the child still waits for its reply";
 }
 
 TEST(NetlinkBatch, ReturnsNothingWithoutQueries) {
