@@ -128,6 +128,21 @@ TEST_F(VerifyTest, KilledProbeIsNotObservableAndNamesTheSignal) {
   EXPECT_THAT(find(failed, "data-host").remedy, Not(HasSubstr("OOM")));
 }
 
+// Other VFs come first, and their time is missing here.
+TEST_F(VerifyTest, LoopbackEndsWhileItsReportCanStillBeRead) {
+  plan.probeTimeout = std::chrono::hours(1);
+  verify(50);
+  ASSERT_THAT(guest.transferArguments, testing::SizeIs(2)) << "write and read";
+  constexpr std::string_view option = R"("--deadline",")";
+  for (const std::string& arguments : guest.transferArguments) {
+    const auto at = arguments.find(option);
+    ASSERT_NE(at, std::string::npos) << arguments;
+    const int deadline = std::stoi(arguments.substr(at + option.size()));
+    EXPECT_THAT(deadline, testing::AllOf(testing::Ge(10), testing::Le(40)))
+        << "of the agent's 50 seconds";
+  }
+}
+
 TEST_F(VerifyTest, UnreadableKernelLogHidesNoCause) {
   guest.inventory = "Segmentation fault";
   const std::string cause = find(verify(), "inventory").seen;
