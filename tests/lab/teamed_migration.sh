@@ -1,5 +1,5 @@
 # Migration of a domain with a teamed VF between two hosts: the target's hook gives it the VF that an attach has leased there.
-# covers: src/hook src/plan/plan_arrival.cpp tests/lab/teamed.sh lab/lib/link.sh lab/outside/other_hosts.sh
+# covers: src/hook src/plan/plan_arrival.cpp tests/lab/teamed.sh lab/lib/link.sh lab/outside/other_hosts.sh tests/lab/two_hosts_common.sh
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh
@@ -8,17 +8,13 @@ source /vfpass/tests/lab/common.sh
 source /vfpass/tests/lab/tiny.sh
 # shellcheck source=SCRIPTDIR/teamed.sh
 source /vfpass/tests/lab/teamed.sh
+# shellcheck source=SCRIPTDIR/two_hosts_common.sh
+source /vfpass/tests/lab/two_hosts_common.sh
 
-role=$1
-declare -A numbers=([first]=1 [second]=2)
-number=${numbers[$role]}
-second=root@10.98.0.2
-there() { ssh -o BatchMode=yes "$second" "$@"; }
 # migrate [ADDRESS]: QEMU connects to the address.
 migrate() {
-    virsh --quiet migrate a "qemu+ssh://$second/system?no_tty=1" --migrateuri "tcp://${1:-10.98.0.2}"
+    virsh --quiet migrate a "$target" --migrateuri "tcp://${1:-10.98.0.2}"
 }
-state_there() { there vfpass status --json | jq -r '[.leases[] | select(.domain.name == "a").state] | join(" ")'; }
 
 section "$role host"
 install_vfpass
@@ -40,10 +36,7 @@ if [ "$role" = second ]; then
     expect "attach" vfpass attach other
     rm "$vms/other.yaml"
     team
-    expect "the first host's key exists" wait_until 900 test -e /lab/link/key.pub
-    expect "ssh is served" start_ssh_server
-    touch /lab/link/ready
-    expect "the first host has finished" wait_until 1800 test -e /lab/link/done
+    serve_first 1800
     expect "the guest has the VF of this host" has_function a "$(vf_of "$pf" 1)"
     expect_contains "it has the VLAN of this host's mapping" "vlan 12" vf_attributes "$netdev" 1
     expect_contains "it has the standby's MAC" "52:54:00:12:34:99" vf_attributes "$netdev" 1
@@ -51,8 +44,7 @@ if [ "$role" = second ]; then
     exit
 fi
 
-expect "the second host is ready" wait_until 900 test -e /lab/link/ready
-expect "ssh reaches the second host" there true
+reach_second
 expect "a is defined" define_teamed a
 team
 virsh dumpxml --inactive a >/tmp/a.xml
@@ -70,7 +62,7 @@ refuse "the migration is refused" migrate
 expect_said "the reason is printed" "for which this host has no lease"
 expect_said "the remedy is printed" "vfpass attach a"
 stays
-expect_equal "no lease there" "" "$(state_there)"
+expect_equal "no lease there" "" "$(state_there a)"
 
 section "a target without a free VF"
 expect "a is defined there" there 'cat >/tmp/a.xml && virsh --quiet define /tmp/a.xml' </tmp/a.xml
@@ -79,10 +71,10 @@ expect_said "it names the VM that has the VF" "leased to domain other"
 refuse "the migration is refused" migrate
 expect_said "the reason is printed" "for which this host has no lease"
 stays
-expect_equal "no lease there" "" "$(state_there)"
+expect_equal "no lease there" "" "$(state_there a)"
 expect "the other VM gives the VF back" there vfpass detach other
 
-is_reserved_there() { test "$(state_there)" = reserved; }
+is_reserved_there() { test "$(state_there a)" = reserved; }
 fails() {
     stays
     expect "the guest does not run there" there 'virsh domstate a | grep -q "shut off"'
@@ -108,7 +100,7 @@ expect "the guest migrates" migrate
 expect "it is off here" wait_until 30 guest_off a
 expect_equal "the lease here is returned" reserved "$(lease_state a)"
 refuse "the VF here is scrubbed" grep -q "vlan 11" <(vf_attributes "$netdev" 0)
-expect_equal "the lease there is running" running "$(state_there)"
+expect_equal "the lease there is running" running "$(state_there a)"
 expect "no drift there" there vfpass status a
 touch /lab/link/done
 finish

@@ -2,6 +2,7 @@
 # unplugged, its virtio twin carries the packets, the guest moves, and the target's VF is plugged. The peer is the second host, whose bridge
 # has the twin's network and the PF as ports, so that each packet shows the path on which it came.
 # covers: src/hook src/plan/plan_arrival.cpp lab/lib/link.sh lab/outside/other_hosts.sh lab/image/make-guest-initramfs tests/lab/numbered_traffic.py
+# covers: tests/lab/two_hosts_common.sh
 # shellcheck shell=bash disable=SC2154  # last_output is what capture leaves
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh
@@ -10,13 +11,9 @@ source /vfpass/tests/lab/common.sh
 source /vfpass/tests/lab/tiny.sh
 # shellcheck source=SCRIPTDIR/teamed.sh
 source /vfpass/tests/lab/teamed.sh
+# shellcheck source=SCRIPTDIR/two_hosts_common.sh
+source /vfpass/tests/lab/two_hosts_common.sh
 
-role=$1
-declare -A numbers=([first]=1 [second]=2)
-number=${numbers[$role]}
-second=root@10.98.0.2
-target="qemu+ssh://$second/system?no_tty=1"
-there() { ssh -o BatchMode=yes "$second" "$@"; }
 link_netdev() { basename /sys/bus/virtio/drivers/virtio_net/virtio*/net/*; }
 
 section "$role host"
@@ -40,10 +37,7 @@ if [ "$role" = second ]; then
     python3 /vfpass/tests/lab/numbered_traffic.py hear 10.98.0.50 7000 /tmp/heard >/tmp/heard/log 2>&1 &
     expect "the peer listens" wait_until 60 grep -q ':1B58 .* 0A ' /proc/net/tcp
     echo "$netdev $(link_netdev)" >/lab/link/ports
-    expect "the first host's key exists" wait_until 900 test -e /lab/link/key.pub
-    expect "ssh is served" start_ssh_server
-    touch /lab/link/ready
-    expect "the first host has finished" wait_until 1800 test -e /lab/link/done
+    serve_first 1800
     expect "the guest has the VF of this host" has_function a "$(vf_of "$pf" 0)"
     expect_contains "the VF has the standby's MAC" "52:54:00:12:34:99" vf_attributes "$netdev" 0
     expect_equal "the peer has no complaint" "" "$(cat /tmp/heard/log)"
@@ -51,8 +45,7 @@ if [ "$role" = second ]; then
 fi
 
 expect "an ssh key is created" make_ssh_key
-expect "the second host is ready" wait_until 900 test -e /lab/link/ready
-expect "ssh reaches the second host" there true
+reach_second
 read -r card link </lab/link/ports
 cat >/tmp/standby.xml <<'XML'
 <interface type='bridge'>
@@ -70,7 +63,6 @@ virsh dumpxml --inactive --security-info a >/tmp/a.xml
 expect "a is defined there" there 'cat >/tmp/a.xml && virsh --quiet define /tmp/a.xml' </tmp/a.xml
 expect "attach" vfpass attach a
 expect "attach there" there vfpass attach a
-state_there() { there vfpass status --json | jq -r '[.leases[] | select(.domain.name == "a").state] | join(" ")'; }
 
 # has_team NUMBER: the guest's failover interface has so many below it.
 has_team() { guest_shell a "test \$(ls -d /sys/class/net/*/lower_* | wc -l) = $1"; }
@@ -108,7 +100,7 @@ expect "the guest stays" guest_running a
 expect "the pings come by the card again" wait_until 300 came_by "$card"
 expect "the guest has its team again" wait_until 60 has_team 2
 expect_equal "its lease is running" running "$(lease_state a)"
-is_reserved_there() { test "$(state_there)" = reserved; }
+is_reserved_there() { test "$(state_there a)" = reserved; }
 expect "the lease there is returned" wait_until 60 is_reserved_there
 took "the section"
 
@@ -119,7 +111,7 @@ expect "the guest migrates" timeout 900 virsh --quiet migrate --live a "$target"
 took "the migration"
 expect "it is off here" wait_until 30 guest_off a
 expect_equal "the lease here is returned" reserved "$(lease_state a)"
-expect_equal "the lease there is running" running "$(state_there)"
+expect_equal "the lease there is running" running "$(state_there a)"
 expect "no drift there" there vfpass status a
 expect "the pings come by the card" wait_until 300 came_by "$card"
 expect "the stream goes on" wait_until 300 stream_goes_on

@@ -1,24 +1,21 @@
 # vfpass verify --peer with a VM of another host: two hosts under test, each with a guest of the same name that has a VF. A wire
 # joins the hosts' cards; ssh has a link of its own.
 # covers: src/guest/remote src/commands/verify_with_peer.cpp src/commands/verification* src/guest/verify/*pair* src/guest/verify/party.* src/guest/verify/verify_path.* src/guest/verify/verify_guest.cpp src/commands/observe_command.cpp
-# covers: tests/lab/verify_common.sh lab/lib/link.sh lab/outside/other_hosts.sh lab/connectx
+# covers: tests/lab/verify_common.sh lab/lib/link.sh lab/outside/other_hosts.sh lab/connectx tests/lab/two_hosts_common.sh
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh
 source /vfpass/tests/lab/common.sh
 # shellcheck source=SCRIPTDIR/verify_common.sh
 source /vfpass/tests/lab/verify_common.sh
+# shellcheck source=SCRIPTDIR/two_hosts_common.sh
+source /vfpass/tests/lab/two_hosts_common.sh
 
-role=$1
-declare -A numbers=([first]=1 [second]=2)
-number=${numbers[$role]}
-second=root@10.98.0.2
 # Each pass costs messages through both agents, and each message a packet and its answer between the hosts' emulators.
 small=(--bytes 512 --iterations 500 --relaxed-ordering off)
 verify_json() {
     vfpass verify train0 --json --timeout 1500 "${small[@]}" "$@" 2>/tmp/verify.log
 }
-there() { ssh -o BatchMode=yes "$second" "$@"; }
 
 section "$role host: a guest with a VF"
 install_vfpass
@@ -39,16 +36,12 @@ expect "its driver is bound to the VF" wait_until 120 guest_drives train0 1
 expect_contains "its RDMA device is up" uverbs0 rdma_up train0 "10.99.0.$number"
 
 if [ "$role" = second ]; then
-    expect "the first host's key exists" wait_until 900 test -e /lab/link/key.pub
-    expect "ssh is served" start_ssh_server
-    touch /lab/link/ready
-    expect "the first host has finished" wait_until 2400 test -e /lab/link/done
+    serve_first 2400
     finish
     exit
 fi
 
-expect "the second host is ready" wait_until 900 test -e /lab/link/ready
-expect "ssh reaches the second host" there true
+reach_second
 expect "the guests reach each other" guest_shell train0 'ping -c 1 -W 60 10.99.0.2'
 took "both hosts"
 
@@ -63,7 +56,7 @@ expect_equal "the counters of both VFs pass, seen by their hosts" \
 expect_equal "each host confirms that its VM holds the VF" "passed passed" \
     "$(member '[.findings[] | select(.key == "device-host").result] | join(" ")')"
 expect_equal "equal PF addresses of two hosts are two PFs" "" "$(member '.findings[] | select(.key == "peer-wire").key')"
-verified 0 "verify passes with a libvirt URI" --peer "qemu+ssh://$second/system?no_tty=1" train0
+verified 0 "verify passes with a libvirt URI" --peer "$target" train0
 expect_equal "the second host's leases are unchanged" running "$(there vfpass status --json | jq -r '.leases[0].state')"
 verified 0 "verify passes with all pairs at the same time" --peer "$second:train0" --all-pairs --sustain 20
 expect_equal "the pair has a rate alone and a rate together" true "$(member '.all_pairs[0].pairs |

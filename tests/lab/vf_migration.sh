@@ -3,7 +3,7 @@
 # the guest has two reliable connections to the peer (lab/image/rdma_numbers.c): over one both send in turn, which stops by itself with the
 # guest; over the other the peer writes into the guest's memory all the time, and its requests are lost meanwhile.
 # covers: lab/connectx lab/machines/connectx-migration lab/lib/link.sh lab/outside/other_hosts.sh lab/image/rdma_numbers.c
-# covers: tests/lab/rdma_common.sh
+# covers: tests/lab/rdma_common.sh tests/lab/two_hosts_common.sh
 # shellcheck shell=bash disable=SC2154  # last_code is what expect leaves
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh
@@ -12,12 +12,9 @@ source /vfpass/tests/lab/common.sh
 source /vfpass/lab/lib/connectx.sh
 # shellcheck source=SCRIPTDIR/rdma_common.sh
 source /vfpass/tests/lab/rdma_common.sh
+# shellcheck source=SCRIPTDIR/two_hosts_common.sh
+source /vfpass/tests/lab/two_hosts_common.sh
 
-role=$1
-declare -A numbers=([first]=1 [second]=2)
-number=${numbers[$role]}
-second=root@10.98.0.2
-there() { ssh -o BatchMode=yes "$second" "$@"; }
 # moved WHAT: how often the card of this host has saved or loaded the state of a VF, which is longer than the mark of a running one.
 moved() { grep -c "migration: vport 1 $1, [0-9]\{3,\} bytes" /lab/control/pf0.log; }
 
@@ -48,10 +45,7 @@ if [ "$role" = second ]; then
     ip netns exec vf1 rdma_numbers answer "$device" 7001 >/tmp/answered 2>&1 &
     echo "$device" >/lab/link/device
     expect "it waits for a connection" wait_until 60 in_vf 1 "grep -q ':1B59 .* 0A ' /proc/net/tcp"
-    expect "the first host's key exists" wait_until 900 test -e /lab/link/key.pub
-    expect "ssh is served" start_ssh_server
-    touch /lab/link/ready
-    expect "the first host has finished" wait_until 1800 test -e /lab/link/done
+    serve_first 1800
     expect_equal "the peer has received nothing wrong" "" "$(grep -vxE '[0-9]+' /tmp/answered)"
     expect_equal "the card has loaded the VF's state once" 1 "$(moved loaded)"
     expect_equal "the card knew every command" "" "$(grep -h ' 0x2 ' /lab/control/pf0.log)"
@@ -77,8 +71,7 @@ writes_exceed() { test "$(writes)" -gt "$1"; }
 its_counter() { there "cat /sys/class/infiniband/$device/ports/1/hw_counters/$1"; }
 
 expect "an ssh key is created" make_ssh_key
-expect "the second host is ready" wait_until 900 test -e /lab/link/ready
-expect "ssh reaches the second host" there true
+reach_second
 device=$(cat /lab/link/device)
 guest_with_vf >/tmp/g.xml
 expect "the guest is defined" virsh --quiet define /tmp/g.xml
@@ -102,12 +95,12 @@ took "the guest"
 section "a migration"
 # All of the memory counts as changed until the guest is stopped, so the stop may be as long as it takes.
 expect "the guest may be stopped for minutes" virsh --quiet migrate-setmaxdowntime g 600000
-expect "the guest migrates" timeout 900 virsh --quiet migrate --live g "qemu+ssh://$second/system?no_tty=1" --migrateuri tcp://10.98.0.2
+expect "the guest migrates" timeout 900 virsh --quiet migrate --live g "$target" --migrateuri tcp://10.98.0.2
 took "the migration"
 expect "it is off here" wait_until 30 guest_off g
 expect_equal "the card has saved the VF's state once" 1 "$(moved saved)"
 expect "it runs there" there 'virsh domstate g | grep -q running'
-export LIBVIRT_DEFAULT_URI="qemu+ssh://$second/system?no_tty=1"
+export LIBVIRT_DEFAULT_URI="$target"
 expect "it reaches the peer" wait_until 120 ping_from_guest
 # The target's logs are kept only if its own checks fail.
 [ "$last_code" = 0 ] || there 'virsh domstate --reason g; tail -n 20 /var/log/libvirt/qemu/g.log /var/log/libvirt/qemu/g-console.log'
