@@ -1,8 +1,7 @@
 #include <ostream>
 
-#include "all_vms.hpp"
 #include "attach_input.hpp"
-#include "commands.hpp"
+#include "change_options.hpp"
 #include "drift.hpp"
 #include "guest_devices.hpp"
 #include "host_facts.hpp"
@@ -18,15 +17,6 @@
 
 namespace vfpass::commands {
 namespace {
-
-struct AttachOptions {
-  std::string vm;
-  commands::AllOptions all;
-  commands::ScopeOptions scope;
-  bool dryRun = false;
-  PlanOutput output;
-  std::string plan;  ///< file of a saved plan; may be empty
-};
 
 void reportResult(Session& session, const std::string& vm, const plan::AttachDecision& decision) {
   if (decision.leases.empty()) {
@@ -58,7 +48,7 @@ void warnOfManagedSave(Session& session, const DomainDescription& domain) {
   }
 }
 
-ExitCode attach(Session& session, const AttachOptions& options) {
+ExitCode attach(Session& session, const ChangeOptions& options) {
   // The domain, under its lock and without interrupted work of an earlier command.
   // The faults of the user's files first: they are known without libvirt.
   const auto saved = commands::readSavedPlan(options.plan, "attach");
@@ -128,26 +118,17 @@ ExitCode attach(Session& session, const AttachOptions& options) {
   return ExitCode::done;
 }
 
-ExitCode attachOrShow(Session& session, const AttachOptions& options) {
+ExitCode attachOrShow(Session& session, const ChangeOptions& options) {
   return options.dryRun ? showPlan(session, options.vm, options.scope, options.output)
                         : session.finish("attach", attach(session, options));
 }
 
-ExitCode attachAll(Session& session, const AttachOptions& options) {
-  commands::AllRun run{"attach", options.all.stopOnFailure, options.dryRun, {}, {}};
-  run.list = [&](Session& part) {
-    commands::VmList list = commands::mappedVms(part);
-    if (!options.dryRun) {
-      part.requireDomainChangesPossible("attach");
-    }
-    return list;
-  };
-  run.run = [&](Session& part, const std::string& vm) {
-    AttachOptions one = options;
-    one.vm = vm;
-    return attachOrShow(part, one);
-  };
-  return runForAll(session, run);
+VmList vmsToAttach(Session& session, const ChangeOptions& options) {
+  VmList list = mappedVms(session);
+  if (!options.dryRun) {
+    session.requireDomainChangesPossible("attach");
+  }
+  return list;
 }
 
 }  // namespace
@@ -158,20 +139,16 @@ void addAttach(CLI::App& app, Runner& runner) {
       "Create and configure the VM's VFs, unbind them and its PCI functions from the host's\n"
       "drivers, lease them to the VM and add them to its XML. Running it again changes\n"
       "nothing.");
-  const auto options = std::make_shared<AttachOptions>();
-  command->add_option("vm", options->vm, "Domain name or UUID")->type_name("VM");
-  addAll(*command, options->all, "Attach all VMs that have a mapping, one after another");
-  addScope(*command, options->scope);
-  addSavedPlanOptions(*command, options->dryRun, options->output.file, options->plan);
-  addNoXml(*command, options->output.noXml);
-  command->get_option("--no-xml")->needs("--dry-run");
-  command->callback([&runner, options, command] {
-    options->all.unsuitable = commands::specifiedAmong(*command, {"--output", "--plan"});
-    runner = [options](Session& session) {
-      commands::requireVmOrAll("attach", options->vm, options->all);
-      return options->all.all ? attachAll(session, *options) : attachOrShow(session, *options);
-    };
-  });
+  const auto options = std::make_shared<ChangeOptions>();
+  addVmsAndScope(*command, *options, "Attach all VMs that have a mapping, one after another");
+  addPlanOptions(*command, *options);
+  runWhenSelected(*command, runner, options,
+                  {[options](Session& session, const std::string& vm) {
+                     ChangeOptions one = *options;
+                     one.vm = vm;
+                     return attachOrShow(session, one);
+                   },
+                   [options](Session& session) { return vmsToAttach(session, *options); }});
 }
 
 }  // namespace vfpass::commands

@@ -2,8 +2,7 @@
 #include <iterator>
 #include <ostream>
 
-#include "all_vms.hpp"
-#include "commands.hpp"
+#include "change_options.hpp"
 #include "guest_devices.hpp"
 #include "interrupted_work.hpp"
 #include "saved_plan.hpp"
@@ -24,16 +23,10 @@
 namespace vfpass::commands {
 namespace {
 
-struct DetachOptions {
-  std::string vm;
-  commands::AllOptions all;
-  commands::ScopeOptions scope;
+struct DetachOptions : ChangeOptions {
   bool force = false;
   bool keep = false;
   unsigned timeout = deadlines::guestRelease.count();
-  bool dryRun = false;
-  PlanOutput output;
-  std::string plan;  ///< file of a saved plan; may be empty
 };
 
 /// A domain, or the leases of one that no longer exists.
@@ -330,19 +323,6 @@ std::vector<Lease> recoveredLeases(Session& session) {
   return commands::withCurrentNames(session.database().leases(), survey);
 }
 
-ExitCode detachAll(Session& session, const DetachOptions& options) {
-  commands::AllRun run{"detach", options.all.stopOnFailure, options.dryRun, {}, {}};
-  run.list = [&](Session& part) {
-    return commands::leasedVms(options.dryRun ? part.readLeases() : recoveredLeases(part));
-  };
-  run.run = [&](Session& part, const std::string& vm) {
-    DetachOptions one = options;
-    one.vm = vm;
-    return detachOrShow(part, one);
-  };
-  return runForAll(session, run);
-}
-
 }  // namespace
 
 void addDetach(CLI::App& app, Runner& runner) {
@@ -351,9 +331,7 @@ void addDetach(CLI::App& app, Runner& runner) {
       "Remove the VM's devices from its XML and return them to the host. If the VM is\n"
       "running, check that the devices are idle and wait for the guest to release them.");
   const auto options = std::make_shared<DetachOptions>();
-  command->add_option("vm", options->vm, "Domain name or UUID")->type_name("VM");
-  addAll(*command, options->all, "Detach all VMs that have leases, one after another");
-  addScope(*command, options->scope);
+  addVmsAndScope(*command, *options, "Detach all VMs that have leases, one after another");
   command->add_flag("--force", options->force,
                     "Unplug from a running guest without checking that the devices are idle");
   command
@@ -364,16 +342,17 @@ void addDetach(CLI::App& app, Runner& runner) {
   command->add_flag("--keep", options->keep,
                     "Leave the devices to the domain as plain <hostdev> elements, with the VFs\n"
                     "and their settings, and print what keeps those after a reboot");
-  addSavedPlanOptions(*command, options->dryRun, options->output.file, options->plan);
-  addNoXml(*command, options->output.noXml);
-  command->get_option("--no-xml")->needs("--dry-run");
-  command->callback([&runner, options, command] {
-    options->all.unsuitable = commands::specifiedAmong(*command, {"--output", "--plan"});
-    runner = [options](Session& session) {
-      commands::requireVmOrAll("detach", options->vm, options->all);
-      return options->all.all ? detachAll(session, *options) : detachOrShow(session, *options);
-    };
-  });
+  addPlanOptions(*command, *options);
+  runWhenSelected(
+      *command, runner, options,
+      {[options](Session& session, const std::string& vm) {
+         DetachOptions one = *options;
+         one.vm = vm;
+         return detachOrShow(session, one);
+       },
+       [options](Session& session) {
+         return leasedVms(options->dryRun ? session.readLeases() : recoveredLeases(session));
+       }});
 }
 
 }  // namespace vfpass::commands

@@ -1,6 +1,6 @@
 # Saved plans: attach, detach and host apply execute the plan that was read before, or refuse it because the state has
 # changed since, without any change. And the JSON documents of the commands that change something.
-# covers: src/commands/saved_plan.cpp src/commands/all_vms.cpp src/report/result_report.cpp src/commands/plan_command.cpp src/commands/host_apply.cpp
+# covers: src/commands/saved_plan.cpp src/commands/change_options.cpp src/commands/all_vms.cpp src/report/result_report.cpp src/commands/plan_command.cpp src/commands/host_apply.cpp
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh
