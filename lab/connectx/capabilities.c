@@ -142,6 +142,7 @@ static void general_function(const Port *port, uint16_t number, uint8_t *caps)
     SET(caps, cmd_hca_cap__log_max_l2_table, pf ? 10 : 0);
     SET(caps, cmd_hca_cap__vhca_id, number + 1);
     SET(caps, cmd_hca_cap__migration, pf && port->migration);
+    SET(caps, cmd_hca_cap__vhca_resource_manager, pf && port->migration && port->manager);
     SET(caps, cmd_hca_cap__hca_cap_2, pf && port->migration);
     if (pf && port->manager) {
         SET(caps, cmd_hca_cap__num_total_dynamic_vf_msix, vectors_of_all_vfs(port));

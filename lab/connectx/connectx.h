@@ -255,6 +255,7 @@ typedef struct Frame {
     uint8_t bytes[MAX_FRAME + 8];
     uint32_t length;
     uint16_t source;    /* vport */
+    uint32_t queue;     /* the send queue; 0: none of the driver's, as for RDMA */
     bool rdma;          /* sent by a queue pair of this port */
     uint8_t match[512]; /* a fte_match_param of this frame */
 } Frame;
@@ -472,7 +473,7 @@ ssize_t eswitch_receive(NetClientState *client, const uint8_t *bytes, size_t len
 /* work_queue.c, send_queue.c, segmentation.c, receive_queue.c */
 extern const CommandEntry work_queue_commands[];
 void send_queue_ring(Function *function, uint32_t number);
-void segmentation_send(Function *function, const uint8_t *packet, uint32_t length, uint32_t header, uint32_t size);
+void segmentation_send(Function *function, uint32_t queue, const uint8_t *packet, uint32_t length, uint32_t header, uint32_t size);
 void receive_queue_deliver(Port *port, uint16_t vport, Frame *frame);
 
 /* memory_key.c, key_update.c, queue_pair.c */

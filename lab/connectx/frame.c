@@ -91,7 +91,7 @@ static void dissect_transport(const uint8_t *transport, uint8_t *headers)
 /* A frame is never shorter than its buffer, so that headers that were cut off are read as what is left in the buffer. */
 void frame_dissect(Frame *frame)
 {
-    uint8_t *headers = AT(frame->match, fte_match_param__outer_headers);
+    uint8_t *headers = AT(frame->match, fte_match_param__outer_headers), *misc = AT(frame->match, fte_match_param__misc_parameters);
     const uint8_t *network, *transport = NULL;
     uint16_t type;
 
@@ -108,5 +108,6 @@ void frame_dissect(Frame *frame)
     if (transport) {
         dissect_transport(transport, headers);
     }
-    SET(AT(frame->match, fte_match_param__misc_parameters), fte_match_set_misc__source_port, frame->source);
+    SET(misc, fte_match_set_misc__source_port, frame->source);
+    SET(misc, fte_match_set_misc__source_sqn, frame->queue);
 }

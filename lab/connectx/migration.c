@@ -42,7 +42,7 @@ void migration_capabilities(const Port *port, uint16_t number, uint8_t *caps)
     bits_set(caps, MIGRATABLE, 1, port->vport[number].migratable);
 }
 
-/* devlink sets it for a VF in switchdev mode (mlx5_devlink_port_fn_migratable_set). */
+/* devlink sets it for a VF in switchdev mode (mlx5_devlink_port_fn_migratable_set); it is off at first. */
 void migration_set_capabilities(Port *port, uint16_t number, const uint8_t *caps)
 {
     if (number >= 1 && number <= port->vfs) {

@@ -206,7 +206,6 @@ static void state_init(Port *port)
         port->vport[number].mtu = 1500;
         port->vport[number].admin_state = 2;
         port->vport[number].vectors = port->card->vf_vectors;
-        port->vport[number].migratable = number && port->migration;
     }
     port->admin_state = 1;
     port->cable = port->subnet_manager = true;

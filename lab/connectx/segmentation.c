@@ -21,10 +21,11 @@ static void set_lengths(Frame *frame, uint32_t network, uint32_t number)
 }
 
 /* The first bytes of the packet are the header, the rest is cut into pieces of the given size. */
-void segmentation_send(Function *function, const uint8_t *packet, uint32_t length, uint32_t header, uint32_t size)
+void segmentation_send(Function *function, uint32_t queue, const uint8_t *packet, uint32_t length, uint32_t header, uint32_t size)
 {
     g_autofree Frame *frame = g_new0(Frame, 1);
 
+    frame->queue = queue;
     for (uint32_t offset = 0, number = 0; offset < length - header; offset += size, number++) {
         uint32_t network, transport, data = MIN(size, length - header - offset);
         uint8_t protocol;

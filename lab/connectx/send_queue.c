@@ -59,7 +59,7 @@ static bool add_data(Function *function, Packet *packet, const uint8_t *wqe, uin
     return true;
 }
 
-static void send_one(Function *function, const uint8_t *wqe, const Packet *packet)
+static void send_one(Function *function, uint32_t queue, const uint8_t *wqe, const Packet *packet)
 {
     g_autofree Frame *frame = NULL;
 
@@ -69,6 +69,7 @@ static void send_one(Function *function, const uint8_t *wqe, const Packet *packe
     frame = g_new0(Frame, 1);
     memcpy(frame->bytes, packet->bytes, packet->length);
     frame->length = packet->length;
+    frame->queue = queue;
     if (lduw_be_p(wqe + INLINE_SIZE) & INSERT_TAG) {
         frame_tag(frame, lduw_be_p(wqe + INLINE));
     }
@@ -79,7 +80,7 @@ static void send_one(Function *function, const uint8_t *wqe, const Packet *packe
 }
 
 /* The headers are inline, so that the first data segment begins after them, at a multiple of 16. */
-static void send_request(Function *function, const uint8_t *wqe, uint32_t size)
+static void send_request(Function *function, uint32_t queue, const uint8_t *wqe, uint32_t size)
 {
     g_autofree Packet *packet = g_new(Packet, 1);
     uint16_t inline_size = lduw_be_p(wqe + INLINE_SIZE);
@@ -97,9 +98,9 @@ static void send_request(Function *function, const uint8_t *wqe, uint32_t size)
         return;
     }
     if (segmented && inline_size > 40 && packet->length > inline_size && (lduw_be_p(wqe + SEGMENT_SIZE) & 0x3fff)) {
-        segmentation_send(function, packet->bytes, packet->length, inline_size, lduw_be_p(wqe + SEGMENT_SIZE) & 0x3fff);
+        segmentation_send(function, queue, packet->bytes, packet->length, inline_size, lduw_be_p(wqe + SEGMENT_SIZE) & 0x3fff);
     } else {
-        send_one(function, wqe, packet);
+        send_one(function, queue, wqe, packet);
     }
 }
 
@@ -139,7 +140,7 @@ static bool run_next(Function *function, WorkQueue *queue)
         return false;
     }
     if (wqe[OPCODE] == OPCODE_SEND || wqe[OPCODE] == OPCODE_SEGMENT) {
-        send_request(function, wqe, size);
+        send_request(function, queue->resource.id, wqe, size);
     }
     if (wqe[FENCE_AND_COMPLETION] & COMPLETION_WANTED) {
         complete(function, queue, first);

@@ -64,3 +64,47 @@ vf_counter() {
 representors_are() { test "$(representors)" = "$1"; }
 
 representors() { cat /sys/class/net/*/phys_port_name 2>/dev/null | grep vf | sort | xargs; }
+
+# port_function PF INDEX: what devlink shows of the VF's port. The driver warns at each request that this card has no limit of EQs.
+port_function() { devlink -j port show "$(devlink_port "$1" "$2")" 2>/dev/null | jq -c '.port[].function'; }
+
+# devlink_port PF INDEX: devlink's port of the VF.
+devlink_port() {
+    devlink -j port show 2>/dev/null | jq -r --arg pf "pci/$1/" --argjson vf "$2" \
+        '.port | to_entries[] | select((.key | startswith($pf)) and .value.flavour == "pcivf" and .value.vfnum == $vf).key'
+}
+
+# migratable PF INDEX: prints enable, disable or, where the firmware cannot, null.
+migratable() { port_function "$1" "$2" | jq -r .migratable; }
+
+# vf_states PF: a line for each VF: its driver, its override, and what devlink's port of it has.
+vf_states() {
+    local vf index
+    for vf in "/sys/bus/pci/devices/$1"/virtfn*; do
+        index=${vf##*virtfn} vf=$(basename "$(readlink "$vf")")
+        echo "VF $vf: driver $(driver_of "$vf"), override $(cat "/sys/bus/pci/devices/$vf/driver_override")," \
+            "$(port_function "$1" "$index")"
+    done
+}
+
+# representor_of PF INDEX: the netdev.
+representor_of() { devlink -j port show "$(devlink_port "$1" "$2")" 2>/dev/null | jq -r '.port[].netdev'; }
+
+# join_representors PF INDEX...: sends the frames that one of the representors receives to all others, as a hub does. All of them go through
+# the host. A bridge would not: mlx5 refuses to be its port unless the card can match a frame's source by metadata
+# (mlx5_esw_bridge_create), which the model cannot. A VF has a link while its representor is up (mlx5e_rep_open).
+join_representors() {
+    local pf=$1 index representors=() one
+    shift
+    for index; do representors+=("$(representor_of "$pf" "$index")"); done
+    modprobe -a sch_ingress cls_matchall act_mirred || return
+    for one in "${representors[@]}"; do repeat_frames "$one" "${representors[@]}" || return; done
+}
+
+# repeat_frames FROM TO...: TO may contain FROM.
+repeat_frames() {
+    local from=$1 to actions=()
+    shift
+    for to; do [ "$to" = "$from" ] || actions+=(action mirred egress mirror dev "$to"); done
+    tc qdisc add dev "$from" clsact && tc filter add dev "$from" ingress matchall skip_hw "${actions[@]}" && ip link set dev "$from" up
+}

@@ -120,6 +120,11 @@ expect "switchdev with VFs" devlink dev eswitch set "pci/$pf" mode switchdev
 expect_contains "the mode reads back" "mode switchdev" devlink dev eswitch show "pci/$pf"
 expect "each VF has a representor" wait_until 20 representors_are "pf0vf0 pf0vf1 pf0vf2"
 refuse "a VLAN is refused" ip link set dev "$netdev" vf 0 vlan 5
+expect "the representors are joined" join_representors "$pf" 0 1 2
+for index in 0 1 2; do expect "VF $index has a link" wait_until 20 vf_carrier_is "$index" 1; done
+expect_equal "a frame arrives through the host" "${vf_mac[0]}" "$(delivered)"
+expect "the hub is gone" tc qdisc delete dev "$(representor_of "$pf" 0)" clsact
+expect_equal "without it none arrives" "" "$(delivered)"
 expect "legacy" devlink dev eswitch set "pci/$pf" mode legacy
 expect_contains "the mode reads back" "mode legacy" devlink dev eswitch show "pci/$pf"
 expect "no representor is left" wait_until 20 representors_are ""

@@ -26,6 +26,10 @@ ip link set "$netdev" up
 expect "2 VFs are created" make_vfs "$pf" 2
 vf=$(vf_of "$pf" 0)
 expect "the VF has the guest's MAC" ip link set "$netdev" vf 0 mac 52:54:00:00:00:10
+# devlink has ports of VFs only in switchdev mode; the card keeps what is set there.
+expect "switchdev mode" devlink dev eswitch set "pci/$pf" mode switchdev
+expect "the VF is made migratable" devlink port function set "$(devlink_port "$pf" 0)" migratable enable
+expect "legacy mode" devlink dev eswitch set "pci/$pf" mode legacy
 modprobe -a vfio-pci vfio_iommu_type1
 require "the VF is bound to mlx5_vfio_pci" bind_to "$vf" mlx5_vfio_pci
 start_libvirt
