@@ -1,0 +1,167 @@
+# `migration: vfio` on the kernel's own drivers: attach makes a VF migratable by devlink, which takes switchdev mode, binds it to
+# mlx5_vfio_pci and names that driver in the XML; a guest uses the VF, and detach restores all. The second card's firmware cannot save VFs.
+# covers: lab/connectx lab/machines/connectx-movable src/host/netlink/devlink.cpp src/host/drivers src/doctor/migration_check.cpp
+# covers: src/plan/check_device.cpp lab/lib/connectx.sh
+# shellcheck shell=bash disable=SC2154  # last_code is what expect leaves
+set -uo pipefail
+# shellcheck source=SCRIPTDIR/common.sh
+source /vfpass/tests/lab/common.sh
+# shellcheck source=SCRIPTDIR/../../lab/lib/connectx.sh
+source /vfpass/lab/lib/connectx.sh
+
+# finding KEY FIELD: of doctor's finding about the first PF.
+finding() { jq -r --arg key "$1" --arg netdev "$netdev" ".findings[] | select(.key == \$key and .subject == \$netdev).$2" /tmp/doctor.json; }
+examine() { vfpass doctor --json >/tmp/doctor.json || test $? = 1; }
+policy() { printf 'version: 1\npfs:\n  - pf: {pci: "%s"}\n    embedded-switch-mode: %s\n    allow-disruption: true\n' "$pf" "$1" >/etc/vfpass/host.yaml; }
+mode_of() { devlink -j dev eswitch show "pci/$1" | jq -r '.dev[].mode'; }
+# host_state FILE: what a detach has to restore. The driver gives a VF that has no MAC a new one each time that it is bound.
+host_state() { { vf_states "$pf" && vf_states "$weak"; } >"$1"; }
+inactive_xml() { virsh dumpxml --inactive --security-info g; }
+
+section "a host with VFs, and a guest without one"
+install_vfpass
+require "mlx5_core loads" load_mlx5
+pf=$(pf_address 0) netdev=$(pf_netdev 0) weak=$(pf_address 1)
+make_vfs "$pf" 2
+make_vfs "$weak" 1
+for index in 0 1; do ip link set dev "$netdev" vf "$index" mac "02:aa:00:00:00:0$index"; done
+ip link set dev "$(pf_netdev 1)" vf 0 mac 02:aa:00:00:01:00
+ip link set dev "$netdev" up
+start_libvirt
+# QEMU moves a VF without page tracking only on demand; libvirt has no element for that.
+schema="xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'"
+property="<qemu:property name='enable-migration' type='string' value='on'/>"
+guest_xml g | sed "s|<domain type='kvm'>|<domain type='kvm' $schema>|
+    s|</domain>|<qemu:override><qemu:device alias='ua-vfpass-rail0'><qemu:frontend>$property</qemu:frontend></qemu:device></qemu:override>&|" \
+    >/tmp/g.xml
+expect "the guest is defined" virsh --quiet define /tmp/g.xml
+settle g
+expect "hook install" vfpass hook install
+inactive_xml >/tmp/xml.before
+
+section "legacy mode"
+mapping g rail0 "$pf" 'index: 0' 'migration: vfio'
+vf=$(vf_of "$pf" 0)
+for command in check attach; do
+    refuse "$command refuses it" vfpass "$command" g
+    expect_said "it names the mode" "rail0 has \`migration: vfio\`, but PF $pf is in legacy mode, in which no VF can be made migratable"
+    expect_said "it names the remedy" "embedded-switch-mode: switchdev"
+done
+expect "nothing is leased" no_lease
+expect_equal "the VF has its driver" mlx5_core "$(driver_of "$vf")"
+inactive_xml >/tmp/xml.after
+expect_same_file "the XML is unchanged" /tmp/xml.before /tmp/xml.after
+examine
+expect_equal "doctor fails" failed "$(finding eswitch result)"
+expect_contains "it names the mapping" "rail0 has \`migration: vfio\`" finding eswitch expected
+took "the section"
+
+section "switchdev mode"
+policy switchdev
+expect "host apply" vfpass host apply
+expect_equal "devlink reports the mode" switchdev "$(mode_of "$pf")"
+expect "each VF has a representor" wait_until 30 representors_are "pf0vf0 pf0vf1"
+# The mode change has made new VFs, without a driver.
+for index in 0 1; do
+    expect "the kernel binds VF $index" sh -c "echo $(vf_of "$pf" "$index") >/sys/bus/pci/drivers_probe"
+    expect "it has a netdev" wait_until 60 has_netdev "$(vf_of "$pf" "$index")"
+done
+vf=$(vf_of "$pf" 0)
+expect_equal "no VF is migratable at first" "disable disable" "$(migratable "$pf" 0) $(migratable "$pf" 1)"
+examine
+expect_equal "doctor has no objection to the mode" passed "$(finding eswitch result)"
+expect_contains "it knows the driver" "mlx5_vfio_pci installed (Linux 7." finding vf-migration seen
+expect_equal "it cannot see the firmware's setting" not_observable "$(finding vf-migration result)"
+expect "the second PF's mode by hand" devlink dev eswitch set "pci/$weak" mode switchdev
+expect "its VF has a representor" wait_until 30 representors_are "pf0vf0 pf0vf0 pf0vf1"
+host_state /tmp/host.before
+expect_exit 3 "plan" vfpass plan g
+expect_said "it shows the driver" "mlx5_vfio_pci"
+host_state /tmp/host.after
+expect_same_file "the host is unchanged" /tmp/host.before /tmp/host.after
+took "the section"
+
+section "attach"
+expect "attach" vfpass attach g
+expect_equal "the VF is migratable" enable "$(migratable "$pf" 0)"
+expect_equal "the other one is not" disable "$(migratable "$pf" 1)"
+expect_equal "the VF is on mlx5_vfio_pci" mlx5_vfio_pci "$(driver_of "$vf")"
+expect_contains "the XML names the driver" "<driver name='vfio' model='mlx5_vfio_pci'/>" inactive_xml
+expect "plan has no changes" vfpass plan g
+expect "status reports no drift" vfpass status g
+inactive_xml >/tmp/xml.first
+expect "a second attach succeeds" vfpass attach g
+inactive_xml >/tmp/xml.second
+expect_same_file "the XML is unchanged" /tmp/xml.first /tmp/xml.second
+examine
+expect_contains "doctor sees that the driver is loaded" "mlx5_vfio_pci loaded (Linux 7." finding vf-migration seen
+took "the section"
+
+section "a guest"
+expect "the guest starts" virsh --quiet start g
+qemu_has() { virsh qemu-monitor-command g --hmp info qtree | grep -F "host = \"$1\""; }
+expect "QEMU has the VF" qemu_has "$vf"
+expect_equal "QEMU has no reason against a migration" null \
+    "$(virsh qemu-monitor-command g '{"execute": "query-migrate"}' | jq -c '.return["blocked-reasons"]')"
+expect "its agent answers" wait_for_agent g 300
+# The peer is the other VF.
+for index in 0 1; do expect "the representor of VF $index is up" ip link set dev "$(representor_of "$pf" "$index")" up; done
+expect "the peer is in a namespace" put_in_namespace "$pf" 1
+name_vf 1
+expect "the peer has an address" in_vf 1 "ip addr add 192.0.2.1/24 dev ${vf_netdev[1]}"
+# shellcheck disable=SC2016  # for the guest's shell
+expect "the guest has an address" guest_shell g 'd=$(ls /sys/class/net | grep -vx lo | head -n 1); ip addr add 192.0.2.2/24 dev $d && ip link set $d up'
+ping_from_guest() { guest_shell g "ping -c 1 -W ${1:-5} 192.0.2.1"; }
+refuse "without a rule on the host the guest does not reach the peer" ping_from_guest 2
+expect "the representors are joined" join_representors "$pf" 0 1
+expect "it reaches the peer" wait_until 60 ping_from_guest
+expect "the guest is off" shut_down_guest g
+expect "the lease is reserved" wait_until 120 has_lease reserved
+expect_equal "the VF is still migratable" enable "$(migratable "$pf" 0)"
+expect_equal "and on its driver" mlx5_vfio_pci "$(driver_of "$vf")"
+ip netns del vf1
+took "the section"
+
+section "detach"
+expect "detach" vfpass detach g
+expect "no lease is left" no_lease
+expect_equal "the VF is not migratable any more" disable "$(migratable "$pf" 0)"
+expect "the peer's netdev is back" wait_until 30 has_netdev "$(vf_of "$pf" 1)"
+host_state /tmp/host.after
+expect_same_file "the host is restored" /tmp/host.before /tmp/host.after
+inactive_xml >/tmp/xml.after
+expect_same_file "the XML is restored, byte for byte" /tmp/xml.before /tmp/xml.after
+took "the section"
+
+unchanged() {
+    expect "nothing is leased" no_lease
+    host_state /tmp/host.after
+    expect_same_file "the host is as before" /tmp/host.before /tmp/host.after
+    inactive_xml >/tmp/xml.after
+    expect_same_file "the XML is as before" /tmp/xml.before /tmp/xml.after
+}
+
+section "a firmware that refuses"
+card 0 fault SET_HCA_CAP function=pf status=3 count=1
+expect_exit 1 "attach fails" vfpass attach g
+expect_said "it names the VF and the step" "PF $pf: making VF 0 migratable failed"
+card 0 clear
+unchanged
+took "the section"
+
+section "a firmware that cannot"
+mapping g rail0 "$weak" 'index: 0' 'migration: vfio'
+expect_exit 1 "attach fails" vfpass attach g
+expect_said "it names the cause" "PF $weak: making VF 0 migratable failed: neither its kernel nor its firmware can"
+expect_said "it names the remedy" "vf-migration"
+unchanged
+took "the section"
+
+section "legacy mode again"
+policy legacy
+expect "host apply" vfpass host apply
+expect_equal "devlink reports the mode" legacy "$(mode_of "$pf")"
+expect_equal "the kernel complains only of the fault" 1 "$(complaints | grep -c .)"
+expect_contains "it names the command" SET_HCA_CAP complaints
+expect_equal "the cards knew every command" "" "$(grep -h ' 0x2 ' /lab/control/pf?.log)"
+finish
