@@ -42,7 +42,7 @@ inactive_xml >/tmp/xml.before
 section "legacy mode"
 mapping g rail0 "$pf" 'index: 0' 'migration: vfio'
 vf=$(vf_of "$pf" 0)
-for command in check attach; do
+for command in attach check; do
     refuse "$command refuses it" vfpass "$command" g
     expect_said "it names the mode" "rail0 has \`migration: vfio\`, but PF $pf is in legacy mode, in which no VF can be made migratable"
     expect_said "it names the remedy" "embedded-switch-mode: switchdev"
