@@ -22,6 +22,7 @@ install_vfpass
 require "mlx5_core loads" load_mlx5
 pf=$(pf_address 0) netdev=$(pf_netdev 0)
 make_vfs "$pf" 2
+expect "the PF is up" ip link set "$netdev" up
 start_libvirt
 expect "the link to the other host is up" join_link "$number"
 expect "hook install" vfpass hook install
@@ -72,7 +73,8 @@ expect "a is ended there" there virsh --quiet destroy a
 cat >/lab/link/state.sh <<'STATE'
 source /vfpass/tests/lab/common.sh
 leases
-snapshot_host /dev/stdout "$(pf_address 0)"
+snapshot_host /tmp/vfs "$(pf_address 0)"
+cat /tmp/vfs
 vfpass recover 2>&1
 vfpass status a
 echo "status: exit code $?"
@@ -125,9 +127,11 @@ fails() {
 
 section "the guest"
 start
+expect_contains "its VF has its VLAN" "vlan 11" vf_attributes "$netdev" 0
 state_here >/tmp/here
 state_there >/tmp/there
-cat /tmp/here /tmp/there
+expect "the state of this host is complete" grep -q '^\["a","rail0",.*"running"\]' /tmp/here
+expect "so is that of the other one" grep -q '^\["a","rail0",.*"reserved"\]' /tmp/there
 took "the guest"
 
 section "a migration that is aborted"
