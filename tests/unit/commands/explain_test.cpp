@@ -39,7 +39,7 @@ std::string sourcesOfVerify() {
   const std::filesystem::path source = std::filesystem::path(VFPASS_SOURCE_DIR) / "src";
   std::string text;
   for (const char* name :
-       {"host_observer", "verification_steps", "verify_started", "verify_with_peer"}) {
+       {"rdma_counters", "verification_steps", "verify_started", "verify_with_peer"}) {
     text += textOf(source / "commands" / (std::string(name) + ".cpp"));
   }
   for (const auto& entry : std::filesystem::directory_iterator(source / "guest/verify")) {
