@@ -7,6 +7,8 @@ lab_directory=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck disable=SC2034  # for the scripts that source this
 lab_build=/lab/build
 
+# shellcheck source=SCRIPTDIR/architectures/amd64.sh
+source "$lab_directory/architectures/$(dpkg --print-architecture).sh"
 # shellcheck source=SCRIPTDIR/lib/checks.sh
 source "$lab_directory/lib/checks.sh"
 # shellcheck source=SCRIPTDIR/lib/devices.sh

@@ -1,10 +1,10 @@
 # shellcheck shell=bash
 # Sourced by the scripts that make an initramfs: adds busybox and the modules in loading order, and packs a cpio.
 
-# new_tree BUILD_DIR: creates the directory of the initramfs and prints its path.
+# new_tree BUILD_DIR: creates the directory of the initramfs and prints its path. The busybox is this machine's, unless the root has one.
 new_tree() {
-    local tree busybox
-    busybox=$(command -v busybox)
+    local tree busybox=$1/root/bin/busybox
+    [ -e "$busybox" ] || busybox=$(command -v busybox)
     # The initramfs has no libraries for a dynamically linked busybox.
     if ldd "$busybox" >/dev/null 2>&1; then
         echo "$busybox: not statically linked: install busybox-static" >&2

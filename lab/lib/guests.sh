@@ -24,7 +24,7 @@ guest_xml() {
         shift
     done
     local template
-    template=$(cat "$lab_directory/config/guest.xml")
+    template=$(cat "$lab_directory/config/$guest_template")
     template=${template//@NAME@/"$name"} template=${template//@MEMORY@/"$memory"}
     template=${template//@UUID@/"$uuid"} template=${template//@AGENT@/"$agent"}
     # The guest's TSC frequency is the host's.

@@ -41,13 +41,12 @@ install_modular_daemons() {
     rm -f /usr/sbin/libvirtd
 }
 
-# load_kvm: the emulated processor has SVM, so guests can run under KVM instead of being emulated twice. The agent is up
-# in a quarter of the time.
+# load_kvm: the emulated processor can run guests under KVM (lab/architectures), so that they are not emulated twice. On amd64 the agent
+# is up in a quarter of the time.
 load_kvm() {
-    modprobe kvm-amd || return
+    open_kvm || return
     # Without udev only root may open it.
     [ -z "$qemu_user" ] || chmod 666 /dev/kvm
-    hold_kvm
 }
 
 # hold_kvm: keeps a virtual machine open that never runs. The kernel patches its scheduler's code when the first virtual

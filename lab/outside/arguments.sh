@@ -18,6 +18,7 @@ read_arguments() {
 
 read_option() {
     case $1 in
+    --architecture) architecture=$2 ;;
     --release) release=$2 ;;
     --daemons) daemons=$2 ;;
     --machine) machine=$2 ;;
@@ -39,22 +40,32 @@ check_arguments() {
     [[ $cores = one || $cores = all ]] || fail "--cores needs one or all"
     [[ $hosts =~ ^[123]$ ]] || fail "--hosts needs 1, 2 or 3"
     [ "$hosts" = 2 ] || ! grep -q @LINK@ "$lab/machines/$machine" || fail "machine $machine needs --hosts 2"
-    [ -n "$build" ] || build=$checkout/$(build_of "${release:-$(own_release)}")/lab
+    read_architecture
+    [ -n "$build" ] || build=$checkout/$programs/lab
     [[ -e $build/guest.cpio && -e $build/connectx/connectx.so && -e $build/tsc_khz ]] ||
-        fail "$build: no lab: run lab/prepare${release:+ --release $release} first"
+        fail "$build: no lab: run lab/prepare$option${release:+ --release $release} first"
     build=$(realpath "$build")
     case $daemons in
     monolithic) ;;
     modular) [ -e "$build/modular/virtqemud" ] || fail "run lab/prepare --daemons modular first" ;;
     *) fail "unknown daemons $daemons, use one of: monolithic modular" ;;
     esac
-    # Mount the build for that release where every script expects it.
-    [ "${release:-$(own_release)}" = "$(own_release)" ] ||
+    # Mount that build where every script expects it.
+    [ "$programs" = build ] ||
         share_build
+}
+
+# read_architecture: sets programs to the directory in the checkout where the programs of the host under test are built.
+read_architecture() {
+    [ -e "$lab/architectures/$architecture.sh" ] || fail "unknown architecture $architecture, use one of: amd64 arm64"
+    # shellcheck source=SCRIPTDIR/../architectures/amd64.sh
+    source "$lab/architectures/$architecture.sh"
+    programs=$(build_directory "${release:-$(own_release)}")
+    [ "$architecture" = amd64 ] || option=" --architecture $architecture"
 }
 
 # Creates the mount point in the checkout here, because the host under test mounts the checkout read-only.
 share_build() {
     mkdir -p "$checkout/build"
-    shares+=("$checkout/$(build_of "$release"):/vfpass/build")
+    shares+=("$checkout/$programs:/vfpass/build")
 }

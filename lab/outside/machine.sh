@@ -47,26 +47,17 @@ all_shares() {
 }
 
 # -nodefaults without -netdev: the machine has no network.
-# Without tsc=reliable the clock source is the HPET: each time the guest's emulator reads the time, which is half of
-# its work, takes a system call, an exit and QEMU's big lock.
-# Without tsc_early_khz the kernel calibrates the TSC with a timer that is emulated late on a busy machine; in one boot
-# the clock advanced by 10 ms in 20 s.
-# aw-bits has the value of a server: with QEMU's 39 bits, VFIO cannot map the addresses that OVMF assigns to a VF's BARs, and
-# the guest's QEMU exits.
 # shellcheck disable=SC2054  # the commas are QEMU's
 machine_arguments() {
-    local device kernel_options number share_count=0
+    local device number share_count=0
     number=$(host_number)
-    kernel_options="console=ttyS0 loglevel=4 panic=-1 mitigations=off cryptomgr.notests intel_iommu=on iommu=pt"
-    kernel_options+=" no_timer_check tsc=reliable tsc_early_khz=$("$build/tsc_khz")"
-    arguments=(-nodefaults -no-user-config -no-reboot -display none -M q35 -smp 2
-        -m "$memory" -accel tcg,thread=multi -cpu max,la57=off
-        -device intel-iommu,intremap=on,caching-mode=on,aw-bits=48
+    arguments=(-nodefaults -no-user-config -no-reboot -display none "${emulated_machine[@]}" -smp 2
+        -m "$memory" -accel tcg,thread=multi
         -serial "file:$work/console" -device virtio-serial-pci
         -chardev "file,id=output,path=$work/output"
         -device virtserialport,chardev=output,name=lab.output
         -kernel "$build/kernel/vmlinux" -initrd "$build/host.cpio"
-        -append "$kernel_options")
+        -append "loglevel=4 panic=-1 mitigations=off cryptomgr.notests $(kernel_options)")
     all_shares
     link_arguments
     while read -r -a device; do
@@ -111,7 +102,7 @@ start_machine() {
     local arguments
     machine_arguments
     # The model of a card is no device of QEMU but a library that is loaded into it.
-    taskset --cpu-list "$core" env "LD_PRELOAD=$build/connectx/connectx.so" qemu-system-x86_64 "${arguments[@]}" \
+    taskset --cpu-list "$core" env "LD_PRELOAD=$build/connectx/connectx.so" "$emulator" "${arguments[@]}" \
         </dev/null >"$work/qemu" 2>&1 &
     qemu=$!
     # Opening a named pipe blocks until both ends are open; cat ends when QEMU does.
