@@ -61,7 +61,9 @@ read_architecture() {
     # shellcheck source=SCRIPTDIR/../architectures/amd64.sh
     source "$lab/architectures/$architecture.sh"
     programs=$(build_directory "${release:-$(own_release)}")
-    [ "$architecture" = amd64 ] || option=" --architecture $architecture"
+    [ "$architecture" != amd64 ] || return 0
+    [ -z "$release" ] || [ "$release" = "$(own_release)" ] || fail "--architecture $architecture has only this machine's release"
+    option=" --architecture $architecture"
 }
 
 # Creates the mount point in the checkout here, because the host under test mounts the checkout read-only.
