@@ -72,7 +72,9 @@ expect "a is ended there" there virsh --quiet destroy a
 # What a migration that fails leaves as it was: leases, VFs, unfinished work, the domain, and what doctor finds for it.
 cat >/lab/link/state.sh <<'STATE'
 source /vfpass/tests/lab/common.sh
-leases
+# On a busy machine libvirt may be too slow for the command's deadline.
+wait_until 120 eval 'leases >/tmp/leases && test -s /tmp/leases'
+cat /tmp/leases
 snapshot_host /tmp/vfs "$(pf_address 0)"
 cat /tmp/vfs
 vfpass recover 2>&1
