@@ -145,6 +145,7 @@ unchanged_there
 
 section "a migration during which the link is lost"
 # Otherwise the source's kernel tries for a quarter of an hour.
+retries=$(sysctl -n net.ipv4.tcp_retries2)
 sysctl -q net.ipv4.tcp_retries2=5
 begin
 expect "the link is cut" ip link set "$link" down
@@ -153,6 +154,7 @@ fails
 unchanged_here
 expect "the guest that waits there is ended" wait_until 300 test -e /lab/link/ended
 expect "the link is back" ip link set "$link" up
+sysctl -q net.ipv4.tcp_retries2="$retries"
 expect "ssh reaches the second host" wait_until 120 there true
 unchanged_there
 
