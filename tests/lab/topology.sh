@@ -31,6 +31,8 @@ for function in "$pf" "$other" "$(vf_of "$pf" 0)"; do
 done
 
 section "libvirt"
+# When it is first asked for QEMU's version, libvirt runs every emulator that it finds. vfpass does not wait so long for the answer.
+expect "libvirt knows its QEMU" virsh version
 node_of() {
     local xml
     xml=$(virsh nodedev-dumpxml "pci_$(tr ':.' '__' <<<"$1")") || return
