@@ -1,6 +1,7 @@
 # A guest that uses its teamed VF is moved, and while its memory is sent the migration is aborted, the link between the hosts is lost, or the
 # source's QEMU is killed. Afterwards the source has the guest with its VF, or can start it, and the target neither a guest nor half a lease.
-# covers: src/hook src/plan/plan_arrival.cpp src/plan/plan_hook.cpp tests/lab/teamed.sh lab/lib/link.sh lab/outside/other_hosts.sh
+# covers: src/hook src/plan/plan_arrival.cpp src/plan/plan_hook.cpp tests/lab/teamed.sh tests/lab/two_hosts_common.sh lab/lib/link.sh
+# covers: lab/outside/other_hosts.sh
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh
@@ -9,13 +10,8 @@ source /vfpass/tests/lab/common.sh
 source /vfpass/tests/lab/tiny.sh
 # shellcheck source=SCRIPTDIR/teamed.sh
 source /vfpass/tests/lab/teamed.sh
-
-role=$1
-declare -A numbers=([first]=1 [second]=2)
-number=${numbers[$role]}
-second=root@10.98.0.2
-target="qemu+ssh://$second/system?no_tty=1"
-there() { ssh -o BatchMode=yes "$second" "$@"; }
+# shellcheck source=SCRIPTDIR/two_hosts_common.sh
+source /vfpass/tests/lab/two_hosts_common.sh
 
 section "$role host"
 install_vfpass
@@ -31,9 +27,7 @@ is_reserved() { test "$(lease_state a)" = reserved; }
 
 if [ "$role" = second ]; then
     hostname second
-    expect "the first host's key exists" wait_until 900 test -e /lab/link/key.pub
-    expect "ssh is served" start_ssh_server
-    touch /lab/link/ready
+    admit_first
     expect "the link is lost" wait_until 2400 test -e /lab/link/lost
     # The hosts cannot reach each other; libvirt notices that after half a minute (keepalive_interval, keepalive_count).
     expect "the guest that waits here is ended" wait_until 300 guest_off a
@@ -47,24 +41,9 @@ if [ "$role" = second ]; then
 fi
 
 expect "an ssh key is created" make_ssh_key
-expect "the second host is ready" wait_until 900 test -e /lab/link/ready
-expect "ssh reaches the second host" there true
-link=$(basename /sys/bus/virtio/drivers/virtio_net/virtio*/net/*)
-cat >/tmp/standby.xml <<'XML'
-<interface type='user'>
-  <mac address='52:54:00:12:34:99'/>
-  <model type='virtio'/>
-  <teaming type='persistent'/>
-  <alias name='ua-net0'/>
-  <address type='pci' domain='0x0000' bus='0x00' slot='0x03' function='0x0'/>
-</interface>
-XML
-expect "a is defined" define_guest a --device /tmp/standby.xml
-settle a
-virsh dumpxml --inactive --security-info a >/tmp/a.xml
-expect "a is defined there" there 'cat >/tmp/a.xml && virsh --quiet define /tmp/a.xml' </tmp/a.xml
-expect "attach" vfpass attach a
-expect "attach there" there vfpass attach a
+reach_second
+link=$(link_netdev)
+attach_on_both user
 # After a first start the VF's attributes are neutral whenever the guest is off.
 expect "a starts there" there virsh --quiet start --paused a
 expect "a is ended there" there virsh --quiet destroy a
@@ -84,36 +63,24 @@ virsh domstate a
 virsh dumpxml --inactive a
 vfpass doctor --vm a --json | jq -r '.findings[] | "\(.key) \(.subject): \(.result)"'
 STATE
-state_here() { bash /lab/link/state.sh; }
-state_there() { there bash /lab/link/state.sh; }
 unchanged_here() {
-    state_here >/tmp/here.now
+    bash /lab/link/state.sh >/tmp/here.now
     expect_same_file "this host is as before" /tmp/here /tmp/here.now
     expect "the guest has its VF" has_function a "$(vf_of "$pf" 0)"
     expect "it uses it" wait_until 300 has_team 2
 }
 unchanged_there() {
     expect "the guest is off there" wait_until 60 off_there
-    state_there >/tmp/there.now
+    there bash /lab/link/state.sh >/tmp/there.now
     expect_same_file "the other host is as before" /tmp/there /tmp/there.now
 }
 off_there() { there virsh domstate a | grep -q 'shut off' && there bash -c "'source /vfpass/tests/lab/common.sh; leases'" | grep -q reserved; }
 
-# has_team NUMBER: the guest's failover interface has so many below it.
-has_team() { guest_shell a "test \$(ls -d /sys/class/net/*/lower_* | wc -l) = $1"; }
-start() {
-    expect "a starts" virsh --quiet start a
-    expect "its agent answers" wait_for_agent a 900
-    require "its VF and its twin are a team" wait_until 300 has_team 2
-}
-
 sent() { virsh domjobinfo a --rawstats | sed -n 's/^ *memory_processed: *//p'; }
 sent_more() { test "$(sent)" -gt "$1"; }
-# begin: begins a migration and waits until memory is sent and the guest has only its twin. The memory takes a minute.
+# begin: begins a migration and waits until memory is sent and the guest has only its twin.
 begin() {
-    expect "the migration is slow" virsh --quiet migrate-setspeed a 1
-    timeout 600 virsh --quiet migrate --live a "$target" --migrateuri tcp://10.98.0.2 >/tmp/migrate 2>&1 &
-    migration=$!
+    migrate_slowly
     expect "the guest has only its twin" wait_until 300 has_team 1
     expect "its memory is sent" wait_until 60 sent_more 0
     expect "more of it is sent" wait_until 60 sent_more "$(sent)"
@@ -128,10 +95,10 @@ fails() {
 }
 
 section "the guest"
-start
+start_with_team
 expect_contains "its VF has its VLAN" "vlan 11" vf_attributes "$netdev" 0
-state_here >/tmp/here
-state_there >/tmp/there
+bash /lab/link/state.sh >/tmp/here
+there bash /lab/link/state.sh >/tmp/there
 expect "the state of this host is complete" grep -q '^\["a","rail0",.*"running"\]' /tmp/here
 expect "so is that of the other one" grep -q '^\["a","rail0",.*"reserved"\]' /tmp/there
 took "the guest"
@@ -144,17 +111,15 @@ unchanged_here
 unchanged_there
 
 section "a migration during which the link is lost"
-# Otherwise the source's kernel tries for a quarter of an hour.
-retries=$(sysctl -n net.ipv4.tcp_retries2)
-sysctl -q net.ipv4.tcp_retries2=5
 begin
 expect "the link is cut" ip link set "$link" down
 touch /lab/link/lost
+# By itself it fails when the source's kernel gives up the connection (net.ipv4.tcp_retries2), after a quarter of an hour.
+expect "domjobabort" timeout 120 virsh --quiet domjobabort a
 fails
 unchanged_here
 expect "the guest that waits there is ended" wait_until 300 test -e /lab/link/ended
 expect "the link is back" ip link set "$link" up
-sysctl -q net.ipv4.tcp_retries2="$retries"
 expect "ssh reaches the second host" wait_until 120 there true
 unchanged_there
 
@@ -168,14 +133,11 @@ expect "the lease here is returned" wait_until 60 is_reserved
 refuse "the VF here is scrubbed" grep -q "vlan 11" <(vf_attributes "$netdev" 0)
 expect "no drift" vfpass status a
 expect_equal "nothing to recover" "vfpass: nothing to do: no operation was interrupted" "$(vfpass recover 2>&1)"
-start
+start_with_team
 unchanged_here
 
 section "a migration"
-expect "the memory is sent as fast as it can be" virsh --quiet migrate-setspeed a 10000
-expect "the guest may be stopped for seconds" virsh --quiet migrate-setmaxdowntime a 5000
-expect "the guest migrates" timeout 900 virsh --quiet migrate --live a "$target" --migrateuri tcp://10.98.0.2
-expect "it is off here" wait_until 30 guest_off a
+migrate_fast
 expect "the lease here is returned" wait_until 60 is_reserved
 expect "no drift there" there vfpass status a
 export LIBVIRT_DEFAULT_URI=$target

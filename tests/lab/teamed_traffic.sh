@@ -14,8 +14,6 @@ source /vfpass/tests/lab/teamed.sh
 # shellcheck source=SCRIPTDIR/two_hosts_common.sh
 source /vfpass/tests/lab/two_hosts_common.sh
 
-link_netdev() { basename /sys/bus/virtio/drivers/virtio_net/virtio*/net/*; }
-
 section "$role host"
 install_vfpass
 require "mlx5_core loads" load_mlx5
@@ -47,25 +45,8 @@ fi
 expect "an ssh key is created" make_ssh_key
 reach_second
 read -r card link </lab/link/ports
-cat >/tmp/standby.xml <<'XML'
-<interface type='bridge'>
-  <mac address='52:54:00:12:34:99'/>
-  <source bridge='link0'/>
-  <model type='virtio'/>
-  <teaming type='persistent'/>
-  <alias name='ua-net0'/>
-  <address type='pci' domain='0x0000' bus='0x00' slot='0x03' function='0x0'/>
-</interface>
-XML
-expect "a is defined" define_guest a --device /tmp/standby.xml
-settle a
-virsh dumpxml --inactive --security-info a >/tmp/a.xml
-expect "a is defined there" there 'cat >/tmp/a.xml && virsh --quiet define /tmp/a.xml' </tmp/a.xml
-expect "attach" vfpass attach a
-expect "attach there" there vfpass attach a
+attach_on_both bridge "<source bridge='link0'/>"
 
-# has_team NUMBER: the guest's failover interface has so many below it.
-has_team() { guest_shell a "test \$(ls -d /sys/class/net/*/lower_* | wc -l) = $1"; }
 # came_by NETDEV: the last ping that the peer has heard.
 came_by() { there 'tail -n 1 /tmp/heard/pings' | grep -q " $1\$"; }
 stream_length() { there 'wc -l </tmp/heard/stream'; }
@@ -73,9 +54,7 @@ stream_exceeds() { test "$(stream_length)" -gt "$1"; }
 stream_goes_on() { stream_exceeds "$(($(stream_length) + 3))"; }
 
 section "a guest that uses its VF"
-expect "a starts" virsh --quiet start a
-expect "its agent answers" wait_for_agent a 900
-expect "its VF and its twin are a team" wait_until 300 has_team 2
+start_with_team
 took "the guest"
 # shellcheck disable=SC2016  # the guest's shell expands it
 expect "it sends pings and a stream of numbers" guest_shell a 'master=$(ls -d /sys/class/net/*/lower_* | head -n 1)
@@ -87,10 +66,7 @@ expect "the pings come by the card" wait_until 120 came_by "$card"
 expect "the stream arrives" wait_until 60 stream_exceeds 3
 
 section "a migration that fails after the VF was unplugged"
-# The memory takes a minute.
-expect "the migration is slow" virsh --quiet migrate-setspeed a 1
-timeout 600 virsh --quiet migrate --live a "$target" --migrateuri tcp://10.98.0.2 >/tmp/migrate 2>&1 &
-migration=$!
+migrate_slowly
 expect "the pings come by the twin" wait_until 300 came_by "$link"
 expect "the guest has only its twin" wait_until 60 has_team 1
 expect "the guest's QEMU there is killed" there 'pkill -KILL -f "qemu-system.* guest=[a],"'
@@ -105,11 +81,8 @@ expect "the lease there is returned" wait_until 60 is_reserved_there
 took "the section"
 
 section "a migration"
-expect "the memory is sent as fast as it can be" virsh --quiet migrate-setspeed a 10000
-expect "the guest may be stopped for seconds" virsh --quiet migrate-setmaxdowntime a 5000
-expect "the guest migrates" timeout 900 virsh --quiet migrate --live a "$target" --migrateuri tcp://10.98.0.2
+migrate_fast
 took "the migration"
-expect "it is off here" wait_until 30 guest_off a
 expect_equal "the lease here is returned" reserved "$(lease_state a)"
 expect_equal "the lease there is running" running "$(state_there a)"
 expect "no drift there" there vfpass status a
