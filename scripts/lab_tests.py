@@ -12,7 +12,7 @@ Duration = namedtuple("Duration", "seconds date note")
 Need = namedtuple("Need", "seconds options")
 
 
-class LabTest(namedtuple("LabTest", "name group part seconds machine guests script arguments options needs not_on")):
+class LabTest(namedtuple("LabTest", "name group part seconds machine guests script arguments options needs not_on enough")):
     """One line of build/tests/lab/declared, which tests/lab/CMakeLists.txt writes."""
 
     @classmethod

@@ -4,6 +4,8 @@ import lab_tests
 
 RELEASES = {"bookworm": "Debian 12", "trixie": "Debian 13", "forky": "Debian testing"}
 NOT_RUN = "not run"
+# CI's, on which every test is run.
+FIRST_RELEASE = "bookworm"
 HOST_VERSIONS = ("kernel", "libvirt", "QEMU", "compiler", "emulator")
 
 
@@ -31,7 +33,7 @@ def cell(test, release, results):
         return f"not supported: {test.not_on[release]}"
     result = results.get((release, test.name))
     if result is None or result["machine"] != test.machine:
-        return NOT_RUN
+        return f"not needed: {test.enough}" if test.enough and release != FIRST_RELEASE else NOT_RUN
     when = f"{result['seconds']} s, {result['date']}"
     if result["result"] == "passed":
         return f"passed: {plural(result['checks'], 'check')}, {when}"
@@ -43,9 +45,9 @@ def kind(text):
 
 
 def summary(tests, release, results):
-    """The number of these tests that passed, failed, are not supported, and were not run."""
+    """The number of these tests that passed, failed, are not supported or not needed, and were not run."""
     kinds = [kind(cell(each, release, results)) for each in tests]
-    words = [f"{kinds.count(each)} {each}" for each in ("passed", "failed", "not supported", NOT_RUN) if each in kinds]
+    words = [f"{kinds.count(each)} {each}" for each in ("passed", "failed", "not supported", "not needed", NOT_RUN) if each in kinds]
     return ", ".join(words)
 
 

@@ -1,18 +1,19 @@
 # How tests/lab/CMakeLists.txt declares the tests.
 
-# vfpass_lab_test(NAME SECONDS [MACHINE name] [GUESTS name...] [NOT_ON "release: reason"...] [NEEDS name...]
-#                 [SCRIPT name] [ARGUMENTS word...] [OPTIONS word...])
+# vfpass_lab_test(NAME SECONDS [MACHINE name] [GUESTS name...] [NOT_ON "release: reason"...] [ENOUGH "reason"]
+#                 [NEEDS name...] [SCRIPT name] [ARGUMENTS word...] [OPTIONS word...])
 # boots the host under test once and runs tests/lab/NAME.sh in it. If the lab cannot boot, the test fails.
 #   SECONDS    timeout of lab/run
 #   MACHINE    a file in lab/machines (default: connectx)
 #   GUESTS     the guests that the test starts: busybox (the default), busybox-rdma, busybox-gpu, a real guest's name, or none
 #   NOT_ON     releases where the test cannot run; scripts/test-matrix shows the reason instead
+#   ENOUGH     why the release on which CI runs it is enough; scripts/test-matrix shows it for others without a run
 #   NEEDS      optional parts of lab/prepare, declared by vfpass_lab_need, which are made before the test
 #   SCRIPT     a script other than NAME.sh, with its ARGUMENTS: one script may serve several guests
 #   OPTIONS    further options of lab/run
 # Each lab uses one core (lab/run), so as many labs run in parallel as the machine has cores.
 function(vfpass_lab_test name seconds)
-  cmake_parse_arguments(PARSE_ARGV 2 test "" "MACHINE;SCRIPT;GROUP;STATE" "GUESTS;NOT_ON;NEEDS;ARGUMENTS;OPTIONS")
+  cmake_parse_arguments(PARSE_ARGV 2 test "" "MACHINE;SCRIPT;GROUP;STATE;ENOUGH" "GUESTS;NOT_ON;NEEDS;ARGUMENTS;OPTIONS")
   vfpass_lab_defaults()
   vfpass_declare_lab_test()
   if(vfpass_lab_part STREQUAL long AND NOT VFPASS_ALL_TESTS)
@@ -100,7 +101,8 @@ macro(vfpass_declare_lab_test)
   list(JOIN test_ARGUMENTS " " arguments)
   list(JOIN test_OPTIONS " " options)
   string(JOIN "\t" line ${name} ${test_GROUP} ${vfpass_lab_part} ${seconds} ${test_MACHINE} ${guests}
-    ${test_SCRIPT} "${arguments}" "${options}" "${needs}" "${not_on}")
+    ${test_SCRIPT} "${arguments}" "${options}" "${needs}" "${not_on}"
+    "${test_ENOUGH}")
   set_property(GLOBAL APPEND_STRING PROPERTY vfpass_lab_tests "${line}\n")
 endmacro()
 
@@ -109,5 +111,5 @@ function(vfpass_write_lab_tests file)
   get_property(tests GLOBAL PROPERTY vfpass_lab_tests)
   get_property(needs GLOBAL PROPERTY vfpass_lab_needs)
   file(WRITE ${file}-needs "name\tseconds\toptions\n${needs}")
-  file(WRITE ${file} "name\tgroup\tpart\tseconds\tmachine\tguests\tscript\targuments\toptions\tneeds\tnot_on\n${tests}")
+  file(WRITE ${file} "name\tgroup\tpart\tseconds\tmachine\tguests\tscript\targuments\toptions\tneeds\tnot_on\tenough\n${tests}")
 endfunction()

@@ -16,10 +16,10 @@ printf 'plan\nhost\n' >"$2"
 echo '^sanitized\.(apply)$' >"$4"
 echo "select-sanitized $5"
 """
-DECLARED = """name\tgroup\tpart\tseconds\tmachine\tguests\tscript\targuments\toptions\tneeds\tnot_on
-quick\tquick\tshort\t600\ttwo-pfs\tbusybox\tquick\t\t\t\t
-near\tnear\tlong\t400\tfunctions\tnone\tnear\t\t\t\t
-endless\tendless\tlong\t90000\ttwo-pfs\tbusybox\tendless\t\t\t\t
+DECLARED = """name\tgroup\tpart\tseconds\tmachine\tguests\tscript\targuments\toptions\tneeds\tnot_on\tenough
+quick\tquick\tshort\t600\ttwo-pfs\tbusybox\tquick\t\t\t\t\t
+near\tnear\tlong\t400\tfunctions\tnone\tnear\t\t\t\t\t
+endless\tendless\tlong\t90000\ttwo-pfs\tbusybox\tendless\t\t\t\t\t
 """
 
 

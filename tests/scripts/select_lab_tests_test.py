@@ -27,7 +27,7 @@ BUDGET = 1000
 
 
 def lab_test(name, group=None, part="long", seconds=600, needs=()):
-    return lab_tests.LabTest(name, group or name, part, seconds, "two-pfs", ["busybox"], name, [], [], list(needs), {})
+    return lab_tests.LabTest(name, group or name, part, seconds, "two-pfs", ["busybox"], name, [], [], list(needs), {}, "")
 
 
 def all_tests():
@@ -173,8 +173,8 @@ class Repository:
         for name in ("pair", "pair_after"):
             self.write(f"tests/lab/{name}.sh", "# covers: src/pair*\n")
         self.write("tests/lab/durations", "# comment\nnear 80 2026-01-01\nunit 20 2026-01-01 alone\n")
-        rows = ["name\tgroup\tpart\tseconds\tmachine\tguests\tscript\targuments\toptions\tneeds\tnot_on"]
-        rows += [f"{name}\t{group}\tlong\t100\ttwo-pfs\tbusybox\t{name}\t\t\t\ttrixie: no such driver: igb"
+        rows = ["name\tgroup\tpart\tseconds\tmachine\tguests\tscript\targuments\toptions\tneeds\tnot_on\tenough"]
+        rows += [f"{name}\t{group}\tlong\t100\ttwo-pfs\tbusybox\t{name}\t\t\t\ttrixie: no such driver: igb\t"
                  for name, group in (("near", "near"), ("pair", "pair"), ("pair_after", "pair"))]
         self.write("build/tests/lab/declared", "\n".join(rows) + "\n")
         self.write("build/tests/lab/declared-needs", "name\tseconds\toptions\ndisks\t60\t--guests\n")

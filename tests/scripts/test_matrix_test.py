@@ -20,12 +20,13 @@ import tested_table  # noqa: E402
 
 OWN, OTHER = matrix_versions.own_release(), "other"
 tested_table.RELEASES = {release: f"Debian {release}" for release in sorted((OWN, OTHER))}
-COLUMNS = "name\tgroup\tpart\tseconds\tmachine\tguests\tscript\targuments\toptions\tneeds\tnot_on"
+tested_table.FIRST_RELEASE = OWN
+COLUMNS = "name\tgroup\tpart\tseconds\tmachine\tguests\tscript\targuments\toptions\tneeds\tnot_on\tenough"
 DECLARED = [
-    "near\tnear\tlong\t400\tfunctions\tnone\tnear\t\t--memory 512\t\t",
-    "before\tbefore\tlong\t300\ttwo-pfs\tbusybox\tbefore\t\t\t\tother: no driver",
-    "after\tbefore\tlong\t300\tmoved\tbusybox\tafter\t\t\t\tother: no driver",
-    "real\treal\tlong\t100\ttwo-pfs\tdebian-13,busybox\tguest\tdebian-13\t\tdisks\t",
+    "near\tnear\tlong\t400\tfunctions\tnone\tnear\t\t--memory 512\t\t\t",
+    "before\tbefore\tlong\t300\ttwo-pfs\tbusybox\tbefore\t\t\t\tother: no driver\t",
+    "after\tbefore\tlong\t300\tmoved\tbusybox\tafter\t\t\t\tother: no driver\t",
+    "real\treal\tlong\t100\ttwo-pfs\tdebian-13,busybox\tguest\tdebian-13\t\tdisks\t\tthe same guest",
 ]
 # Records its call, then runs the test's .behaviour file.
 STAND_IN = """#!/bin/bash
@@ -194,6 +195,11 @@ class Results(WithCheckout):
     def test_not_supported_shows_the_reason(self):
         self.assertEqual("not supported: no driver", row_of(self.table(), "after")[OTHER])
 
+    def test_enough_shows_the_reason_on_other_releases_without_a_run(self):
+        self.assertEqual({OWN: "not run", OTHER: "not needed: the same guest"}, row_of(self.table(), "real"))
+        self.checkout.run("--only", "real")
+        self.assertRegex(row_of(self.checkout.page(), "real")[OTHER], "^passed: ")
+
     def test_the_other_release_is_not_run(self):
         self.checkout.run("--release", OWN)
         self.assertEqual("not run", row_of(self.checkout.page(), "near")[OTHER])
@@ -239,10 +245,10 @@ class Page(WithCheckout):
         self.checkout.run("--release", OWN, "--only", "before")
         line = next(each for each in self.checkout.page().splitlines() if each.startswith("| two-pfs | busybox |"))
         self.assertIn("1 passed, 1 not run", line)
-        self.assertIn("1 not supported, 1 not run", line)
+        self.assertIn("1 not supported, 1 not needed", line)
 
     def test_a_bar_in_a_reason_does_not_end_the_cell(self):
-        test = lab_tests.LabTest("a", "a", "long", 1, "m", ["none"], "a", [], [], [], {OTHER: "x | y"})
+        test = lab_tests.LabTest("a", "a", "long", 1, "m", ["none"], "a", [], [], [], {OTHER: "x | y"}, "")
         row = tested_table.row([tested_table.cell(test, OTHER, {})])
         self.assertEqual("| not supported: x &#124; y |", row)
 
