@@ -111,6 +111,9 @@ struct Inquiries {
   std::map<std::string, std::string>* answers = nullptr;
 };
 
+/// In a captured tree, below `vfpass/`: libvirt did not tell the versions when it was taken.
+inline constexpr const char* versionsNotObserved = "libvirt/versions-not-observed";
+
 /// Runs every check, in the order of the chain from the processor to the guest: the first failure
 /// is the first broken link. Changes nothing.
 std::vector<Diagnosis> examine(const host::Root& root, const Topology& topology,
