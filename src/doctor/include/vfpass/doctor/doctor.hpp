@@ -51,8 +51,8 @@ struct NvlinkRequirement {
 struct MirroredGuest {
   std::string domain;                       ///< its name
   std::vector<std::string> behindSwitches;  ///< entries of the mapping
-  /// If it runs and a device is behind a switch: what verify::judgeNcclTopology found; waived if
-  /// the agent did not respond.
+  /// If it runs: what verify::judgeNcclTopology found; waived if the agent did not respond. Empty
+  /// as well if the guest has no file, and no device is behind a switch.
   std::optional<Finding> topologyFile = {};
 };
 
