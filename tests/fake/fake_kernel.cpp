@@ -378,8 +378,8 @@ MigratableVfs FakeKernel::migratableVfs(const PciAddress& pf) {
 // that: bind() has it unbound in between.
 void FakeKernel::bindVf(VirtualFunction& vf, const BindDriver& action) {
   const std::string before = vf.driver;
-  std::optional<bool> wanted = action.migratable;
-  if (!wanted && action.driver != before &&
+  std::optional<bool> wanted = vf.migratable ? action.migratable : std::nullopt;
+  if (!action.migratable && action.driver != before &&
       (action.driver == mlx5MigrationDriver || before == mlx5MigrationDriver)) {
     wanted = action.driver == mlx5MigrationDriver;
   }

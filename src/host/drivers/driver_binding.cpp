@@ -228,6 +228,10 @@ MigratableChange changeOf(const BindDriver& action, const std::string& oldDriver
   if (change.wanted) {
     change.before = access.read(action.function);
   }
+  // What is restored, a VF cannot have any more that was made again in legacy mode.
+  if (action.migratable && !change.before) {
+    change.wanted.reset();
+  }
   return change;
 }
 

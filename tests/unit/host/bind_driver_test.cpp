@@ -125,6 +125,15 @@ TEST_F(BindDriverTest, KeepsAVfMigratableThatWasSoBefore) {
   EXPECT_EQ(firmware_, true);
 }
 
+// A reboot or a mode change has made the VF again.
+TEST_F(BindDriverTest, RestoresTheDriverOfAVfThatDevlinkDoesNotShowAnyMore) {
+  firmware_.reset();
+  setMigratable_ = [] { throw Error("devlink has no port of this VF"); };
+  tree_.bind("0000:01:00.1", "vfio-pci");
+  run("mlx5_core", {}, true);
+  EXPECT_EQ(driver(), "mlx5_core");
+}
+
 TEST_F(BindDriverTest, RestoresMigratableWithTheDriver) {
   tree_.bind("0000:01:00.1", "mlx5_vfio_pci");
   kernel_.refusals["mlx5_vfio_pci"] = EINVAL;  // once
