@@ -72,7 +72,15 @@ struct VirtualFunction : Device {
   bool settingsReadable = false;
   /// The netdev on the host that represents the VF in switchdev mode; empty: none.
   std::string representor = {};
+  /// Whether the firmware can save its state. Read where an entry or lease has `migration: vfio`.
+  /// Empty: not read, or not observable.
+  std::optional<bool> migratable = {};
 };
+
+/// Whether the firmware can save the state of each VF, by index: what devlink says at its port,
+/// which mlx5 makes only in switchdev mode. An empty value: kernel (before Linux 6.2) or firmware
+/// cannot save any.
+using MigratableVfs = std::map<unsigned, std::optional<bool>>;
 
 /// A RoCE LAG: mlx5 combines the ports of a card whose netdevs are below one bond into one RDMA
 /// device, whatever its name (mlx5_bond_0, after rdma-core's renaming rocep59s0).
@@ -114,7 +122,13 @@ struct PhysicalFunction : Device {
   /// Read where a mapping sets `msix-vectors`: Kernel::totalVfVectors(). Empty: not read, or not
   /// observable.
   std::optional<unsigned> totalVfVectors = {};
+  /// devlink has ports of its VFs, and none of them has `migratable`. False where it was not read,
+  /// or is not observable.
+  bool savesNoVfs = false;
 };
+
+/// Enters what devlink says into the PF and its VFs.
+void noteMigratable(PhysicalFunction& pf, const MigratableVfs& found);
 
 /// The host's devices, read once.
 struct Inventory {

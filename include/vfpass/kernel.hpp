@@ -87,8 +87,12 @@ class Kernel {
   /// refused attributes are returned.
   virtual std::vector<RefusedAttribute> configureVfs(const ConfigureVfs& action) = 0;
 
-  /// Does nothing when driver and override already match. A driver that hangs in unbind results in
-  /// an Error that names the device, after the deadline.
+  /// Empty: not observable, or the PF's driver has no ports of VFs (mlx5 in legacy mode).
+  virtual MigratableVfs migratableVfs(const PciAddress& pf) = 0;
+
+  /// Does nothing when driver, override and `migratable` already match. A VF that has the driver
+  /// but not `migratable` is bound again. A driver that hangs in unbind results in an Error that
+  /// names the device, after the deadline.
   virtual void bindDriver(const BindDriver& action) = 0;
 
   /// Binds different functions; VFs in parallel. The result has, in the same order, null or the

@@ -62,6 +62,9 @@ struct VfOriginal {
   VfSettings settings;
   /// The PF had no VFs and vfpass created them; the last detach removes them again.
   bool created = false;
+  /// Of a VF that gets mlx5MigrationDriver: whether the firmware could save its state. Empty: not
+  /// observable; then detach takes that from the VF.
+  std::optional<bool> migratable = {};
 
   auto operator<=>(const VfOriginal&) const = default;
 };

@@ -67,6 +67,10 @@ struct BindDriver {
   PciAddress function;
   std::string driver;          ///< empty: unbind only
   std::string driverOverride;  ///< the value of driver_override afterwards; empty: cleared
+  /// Whether the firmware can save the VF's state afterwards. It takes an unbound VF to change that
+  /// (Kernel::migratableVfs()). Empty: as long as mlx5MigrationDriver is bound; otherwise
+  /// unchanged. A stated value is one to restore: no fault if devlink shows the VF no more.
+  std::optional<bool> migratable = {};
 
   auto operator<=>(const BindDriver&) const = default;
 };

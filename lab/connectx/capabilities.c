@@ -324,8 +324,7 @@ static uint8_t set_hca_cap(Function *function, Command *command)
     unsigned size = GET(caps, cmd_hca_cap__dynamic_msix_table_size);
 
     if (GET(command->in, set_hca_cap_in__other_function) && command->modifier >> 1 == CAP_GENERAL_2 && !function->vport) {
-        migration_set_capabilities(port, number, caps);
-        return STATUS_OK;
+        return migration_set_capabilities(port, number, caps);
     }
     if (!GET(command->in, set_hca_cap_in__other_function) || command->modifier >> 1 != CAP_GENERAL) {
         return STATUS_OK;

@@ -40,6 +40,7 @@ enum {
     STATUS_BAD_PARAMETER = 0x3,
     STATUS_BAD_RESOURCE = 0x5,
     STATUS_LIMIT = 0x8,
+    STATUS_BAD_RESOURCE_STATE = 0x9,
     STATUS_NO_RESOURCES = 0xf,
     STATUS_BAD_INPUT_LENGTH = 0x50,
 };
@@ -529,7 +530,7 @@ bool migration_sends(const Function *function);
 bool migration_receives(const Function *function);
 void migration_reset(Function *function);
 void migration_capabilities(const Port *port, uint16_t number, uint8_t *caps);
-void migration_set_capabilities(Port *port, uint16_t number, const uint8_t *caps);
+uint8_t migration_set_capabilities(Port *port, uint16_t number, const uint8_t *caps);
 GByteArray *migration_image_save(Function *function);
 bool migration_image_load(Function *function, const uint8_t *image, uint32_t length);
 

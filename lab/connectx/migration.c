@@ -42,12 +42,23 @@ void migration_capabilities(const Port *port, uint16_t number, uint8_t *caps)
     bits_set(caps, MIGRATABLE, 1, port->vport[number].migratable);
 }
 
-/* devlink sets it for a VF in switchdev mode (mlx5_devlink_port_fn_migratable_set); it is off at first. */
-void migration_set_capabilities(Port *port, uint16_t number, const uint8_t *caps)
+/*
+ * devlink sets it for a VF in switchdev mode (mlx5_devlink_port_fn_migratable_set); it is off at first. The driver of a VF reads its
+ * capabilities once, so that the firmware refuses a change from INIT_HCA on.
+ */
+uint8_t migration_set_capabilities(Port *port, uint16_t number, const uint8_t *caps)
 {
-    if (number >= 1 && number <= port->vfs) {
-        port->vport[number].migratable = bits_get(caps, MIGRATABLE, 1);
+    bool wanted = bits_get(caps, MIGRATABLE, 1);
+    const Function *vf = number >= 1 && number <= port->vfs ? function_of_vport(port, number) : NULL;
+
+    if (number < 1 || number > port->vfs || port->vport[number].migratable == wanted) {
+        return STATUS_OK;
     }
+    if (vf && vf->initialized) {
+        return STATUS_BAD_RESOURCE_STATE;
+    }
+    port->vport[number].migratable = wanted;
+    return STATUS_OK;
 }
 
 /* The commands name a function by its VHCA ID, which is its vport's number and one; only the PF's driver gives them. */

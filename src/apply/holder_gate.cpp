@@ -33,10 +33,26 @@ std::vector<PciAddress> touchedBy(const std::vector<Action>& actions,
   return {touched.begin(), touched.end()};
 }
 
+// Whether the kernel would bind the VF again only to change what the firmware can save of it.
+bool changesMigratable(const BindDriver& action, const Device& vf, Kernel& kernel) {
+  const bool needed = action.migratable.value_or(action.driver == mlx5MigrationDriver);
+  if ((!needed && !action.migratable) || !vf.physicalFunction) {
+    return false;
+  }
+  const auto states = kernel.migratableVfs(*vf.physicalFunction);
+  const auto addresses = kernel.vfAddresses(*vf.physicalFunction);
+  return std::ranges::any_of(addresses, [&](const auto& at) {
+    const auto state = states.find(at.first);
+    return at.second == action.function && state != states.end() &&
+           state->second.value_or(needed) != needed;
+  });
+}
+
 bool isInEffect(const BindDriver& action, Kernel& kernel) {
   const auto function = kernel.readFunction(action.function);
   return function && function->driver == action.driver &&
-         function->driverOverride == action.driverOverride;
+         function->driverOverride == action.driverOverride &&
+         !changesMigratable(action, *function, kernel);
 }
 
 bool isInEffect(const ConfigureVfs& action, Kernel& kernel) {

@@ -36,15 +36,28 @@ bool setsVectors(const Mapping& mapping) {
   });
 }
 
+bool migratesVfs(const Mapping& mapping) {
+  return std::ranges::any_of(mapping.vfs, &MappedVf::migrates);
+}
+
+/// What of the host is read only if a mapping needs it.
+struct Needs {
+  bool vectors = false;
+  bool migratable = false;
+};
+
 HostReading readHost(Session& session, Inventory inventory, const std::vector<PciAddress>& pfs,
-                     bool vectors) {
+                     const Needs& needs) {
   session.addHolders(inventory, pfs);
   for (PhysicalFunction& pf : inventory.pfs) {
     const bool named = std::ranges::find(pfs, pf.address) != pfs.end();
     if (pf.driver == "mlx5_core" && named) {
       pf.eswitchMode = eswitchModeOf(session, pf.address);
     }
-    if (vectors && named && session.root().isLive()) {
+    if (needs.migratable && named && pf.driver == "mlx5_core") {
+      noteMigratable(pf, session.kernel().migratableVfs(pf.address));
+    }
+    if (needs.vectors && named && session.root().isLive()) {
       pf.totalVfVectors = session.kernel().totalVfVectors(pf.address);
     }
   }
@@ -60,7 +73,8 @@ HostReading readHostFor(Session& session, const Subject& subject,
   Inventory inventory = session.inventory(plan::namedFunctions(own, subject.mapping.functions), {});
   const auto pfs = pfsOf(subject, inventory, leases);
   session.addSerials(inventory, pfs);  // leases record them
-  return readHost(session, std::move(inventory), pfs, setsVectors(subject.mapping));
+  return readHost(session, std::move(inventory), pfs,
+                  {setsVectors(subject.mapping), migratesVfs(subject.mapping)});
 }
 
 HostReading readHostForAll(Session& session, const std::vector<Lease>& leases) {
@@ -71,8 +85,10 @@ HostReading readHostForAll(Session& session, const std::vector<Lease>& leases) {
   Inventory inventory = session.inventory(plan::namedFunctions(leases, mapped), pfsOf(leases));
   std::vector<PciAddress> pfs;
   std::ranges::transform(inventory.pfs, std::back_inserter(pfs), &PhysicalFunction::address);
-  return readHost(session, std::move(inventory), pfs,
-                  std::ranges::any_of(session.configuration().mappings, setsVectors));
+  const auto& mappings = session.configuration().mappings;
+  return readHost(
+      session, std::move(inventory), pfs,
+      {std::ranges::any_of(mappings, setsVectors), std::ranges::any_of(mappings, migratesVfs)});
 }
 
 namespace {

@@ -5,6 +5,7 @@
 #include "commands.hpp"
 #include "guest_devices.hpp"
 #include "host_facts.hpp"
+#include "host_observer.hpp"
 #include "subject.hpp"
 #include "vfpass/agent/agent.hpp"
 #include "vfpass/base/default_deadlines.hpp"
@@ -15,6 +16,7 @@
 #include "vfpass/inventory/read_inventory.hpp"
 #include "vfpass/plan/judge_confidential_guest.hpp"
 #include "vfpass/report/command_reports.hpp"
+#include "vfpass/setup/setup_view.hpp"
 #include "vfpass/topology/guest_topology.hpp"
 #include "vfpass/verify/verify_guest.hpp"
 
@@ -52,17 +54,43 @@ bool hasMirroredGpu(const Topology& topology, const std::vector<Lease>& leases) 
   });
 }
 
-// Asks the agent once and does not wait for a guest that does not answer.
-Finding topologyFileOf(Session& session, const DomainDescription& domain) {
+// The VFs and GPUs that the file has to have, at the addresses that the guest gives them: firmware
+// numbers buses in its own order.
+std::vector<verify::NcclFileDevice> devicesOfFile(agent::Agent& agent, const GuestMachine& machine,
+                                                  const std::vector<Lease>& leases,
+                                                  const Topology& topology) {
+  const setup::SetupView view = setup::readSetupView(agent, "");
+  const auto links = linksAboveLeased(leases, topology);
+  std::vector<verify::NcclFileDevice> devices;
+  for (const Lease& lease : leases) {
+    const Device* function = findFunction(topology, lease.device);
+    const bool gpu = function != nullptr && function->role == FunctionRole::gpu;
+    const auto address = setup::functionAt(view, guestPathOf(machine, lease.entry));
+    if ((isVf(lease) || gpu) && address) {
+      const auto link = links.find(lease.entry);
+      devices.push_back({*address, link == links.end() ? PcieLink{} : link->second});
+    }
+  }
+  return devices;
+}
+
+// Asks the agent once for each and does not wait for a guest that does not answer. nullopt: the
+// guest has no file, and needs none.
+std::optional<Finding> topologyFileOf(Session& session, const DomainDescription& domain,
+                                      const Topology& topology, const std::vector<Lease>& leases,
+                                      bool needed) {
+  const std::string guestSetup = "`vfpass guest-setup " + shellArgument(domain.name) + "`";
   try {
     agent::Agent agent(session.hypervisor(), domain.uuid, domain.name, deadlines::doctorAgent,
                        StopSignals::throwIfAsked);
-    return verify::judgeNcclTopology(agent,
-                                     "`vfpass guest-setup " + shellArgument(domain.name) + "`");
-  } catch (const agent::AgentUnavailable& silent) {
+    const auto devices =
+        devicesOfFile(agent, domain::readGuestMachine(domain.liveXml), leases, topology);
+    return needed ? verify::judgeNcclTopology(agent, guestSetup, devices)
+                  : verify::judgeNcclFile(agent, guestSetup, devices);
+  } catch (const Error& error) {
     return Finding{"nccl-topology", "",
                    Outcome::waived, "a topology file for NCCL in the guest",
-                   silent.what(),   "vfpass verify " + shellArgument(domain.name)};
+                   error.what(),    "vfpass verify " + shellArgument(domain.name)};
   }
 }
 
@@ -144,8 +172,9 @@ void addGuest(Session& session, const Topology& topology, const Mapping& mapping
   const auto leases = commands::leasesOf(session.readLeases(), domain->uuid);
   addXml(session, *domain, mapping, topology, leases, requirements);
   auto& mirrored = requirements.mirrored;
-  if (mirrored && domain->active && !mirrored->behindSwitches.empty()) {
-    mirrored->topologyFile = topologyFileOf(session, *domain);
+  if (mirrored && domain->active) {
+    mirrored->topologyFile =
+        topologyFileOf(session, *domain, topology, leases, !mirrored->behindSwitches.empty());
   }
 }
 

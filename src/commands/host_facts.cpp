@@ -193,13 +193,17 @@ std::vector<Diagnosis> diagnose(Session& session, const host::Root& root, const 
   return diagnoses;
 }
 
-doctor::Inquiries inquiriesOf(Session& session) {
+doctor::Inquiries inquiriesOf(Session& session, const std::function<void(const Error&)>& silence) {
   doctor::Inquiries inquiries;
-  inquiries.hypervisorVersions = [&session]() -> std::optional<std::string> {
+  inquiries.hypervisorVersions = [&session, silence]() -> std::optional<std::string> {
     try {
       return session.daemonVersions();
-    } catch (const Error& error) {  // doctor reports the missing answer as a finding
-      session.verbose(error.what());
+    } catch (const Error& error) {
+      if (silence) {
+        silence(error);
+      } else {
+        session.verbose(error.what());  // doctor reports the missing answer as a finding
+      }
       return std::nullopt;
     }
   };

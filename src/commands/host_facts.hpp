@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -76,7 +77,9 @@ std::vector<Diagnosis> diagnosesOfVm(Session& session, const std::string& vm);
 
 /// Doctor's queries to libvirt. They run only when a check needs them, and never for a captured
 /// tree. The result must not outlive the session.
-doctor::Inquiries inquiriesOf(Session& session);
+/// `silence` is told why libvirt does not answer; without it, that is shown with -v.
+doctor::Inquiries inquiriesOf(Session& session,
+                              const std::function<void(const Error&)>& silence = {});
 
 /// The units that host.yaml and these mappings need.
 std::vector<doctor::RequiredUnit> requiredUnits(const config::Configuration& configuration,

@@ -43,13 +43,22 @@ Topology readDevices(Session& session, host::Recording& recording) {
   return topology;
 }
 
+// The snapshot says it itself as well, without the reason: it can name hosts and paths.
+void noteSilence(Session& session, const Error& error,
+                 std::map<std::string, std::string>& answers) {
+  answers[doctor::versionsNotObserved] = "libvirt did not answer when this snapshot was taken";
+  session.warn("the snapshot lacks the versions of libvirt and QEMU: " + withRemedy(error) +
+               "; then take it again");
+}
+
 // Runs everything that can read a captured tree and records what it reads.
 capture::CapturedTree capture(Session& session) {
   host::Recording recording(std::filesystem::canonical(session.options().sysroot).string());
   const Topology topology = readDevices(session, recording);
   // doctor's checks, and the answers that no file holds.
-  doctor::Inquiries inquiries = inquiriesOf(session);
   std::map<std::string, std::string> answers;
+  doctor::Inquiries inquiries =
+      inquiriesOf(session, [&](const Error& error) { noteSilence(session, error, answers); });
   inquiries.answers = &answers;
   static_cast<void>(doctor::examine(recordingRoot(session, recording), topology,
                                     doctor::requireEverything(topology), inquiries));

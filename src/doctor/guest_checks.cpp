@@ -199,13 +199,29 @@ std::string switchPortsOf(const MirroredGuest& guest) {
          " show 2.5 GT/s x1, and NCCL assumes 0.2 GB/s between switches";
 }
 
+// Of a tree that needs no file: NCCL takes one all the same, and that of earlier devices misleads
+// it.
+void checkUnneededFile(const MirroredGuest& guest, Results& results) {
+  const std::string seen = "no device is behind a virtual switch";
+  const std::string expected = "no topology file for NCCL, or that of the present devices";
+  const Finding* found = guest.topologyFile ? &*guest.topologyFile : nullptr;
+  if (found == nullptr || found->outcome == Outcome::passed) {
+    results.passed("", expected, seen + (found == nullptr ? "" : "; " + found->seen));
+  } else if (found->outcome == Outcome::warning) {
+    results.failed("", expected, found->seen, found->remedy);
+  } else {
+    results.notObservable("", expected, seen + ", but a file may be there: " + found->seen,
+                          found->remedy);
+  }
+}
+
 // As reported by the guest agent, if the domain runs.
 void checkNcclTopology(const View& view, Results& results) {
   const MirroredGuest& guest = *view.requirements().mirrored;
   const std::string expected =
       "a topology file for NCCL in the guest, or no device behind a virtual switch";
   if (guest.behindSwitches.empty()) {
-    return results.passed("", expected, "no device is behind a virtual switch");
+    return checkUnneededFile(guest, results);
   }
   if (!guest.topologyFile) {
     return results.notObservable(

@@ -179,6 +179,12 @@ Versions versionsOf(const View& view) {
   return {answer->substr(0, blank), std::string(trim(answer->substr(blank)))};
 }
 
+// Why the versions are unknown.
+std::string silenceText(const View& view) {
+  const auto recorded = view.answer(versionsNotObserved, [] { return std::nullopt; });
+  return recorded ? printable(std::string(trim(*recorded))) : "libvirt does not respond";
+}
+
 const Requirement* requirementWith(const View& view, bool Requirement::*feature) {
   const auto found = std::ranges::find(view.requirements().vfs, true, feature);
   return found == view.requirements().vfs.end() || found->vm.empty() ? nullptr : &*found;
@@ -216,8 +222,7 @@ void checkLibvirtVersion(const View& view, Results& results) {
   const std::string found = versionsOf(view).libvirt;
   const auto version = leadingVersion(found);
   if (!version) {
-    results.notObservable("", expected,
-                          "libvirt does not respond, and no library shows its version",
+    results.notObservable("", expected, silenceText(view) + ", and no library shows its version",
                           "virsh version");
   } else if (*version < needed) {
     results.failed("", expected, found + allowed(*version), "install a newer libvirt");
@@ -236,7 +241,7 @@ void checkQemuVersion(const View& view, Results& results) {
   const auto version = leadingVersion(found);
   if (!version) {
     results.notObservable(
-        "", expected, "libvirt does not respond",
+        "", expected, silenceText(view),
         std::string("qemu-system-") + (isArm(view) ? "aarch64" : "x86_64") + " --version");
   } else if (*version >= qemuThatMigratesVfs) {
     results.passed("", expected, found + ": VFs can migrate");

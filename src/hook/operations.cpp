@@ -75,7 +75,7 @@ std::vector<PciAddress> pfsOf(const std::vector<Lease>& leases) {
   return {pfs.begin(), pfs.end()};
 }
 
-void readDevice(host::SystemKernel& kernel, const Lease& lease,
+void readDevice(host::SystemKernel& kernel, const Lease& lease, const std::vector<Lease>& leases,
                 const std::vector<PciAddress>& devices, Inventory& inventory) {
   if (!isVf(lease)) {
     if (auto function = kernel.readFunction(lease.device)) {
@@ -84,6 +84,10 @@ void readDevice(host::SystemKernel& kernel, const Lease& lease,
   } else if (findPf(inventory, lease.pf) == nullptr) {
     inventory.pfs.push_back(kernel.readPf(lease.pf, devices));
     PhysicalFunction& pf = inventory.pfs.back();
+    if (std::ranges::any_of(
+            leases, [&](const Lease& each) { return each.pf == lease.pf && migrates(each); })) {
+      noteMigratable(pf, kernel.migratableVfs(lease.pf));
+    }
     if (pf.vfs.empty()) {  // the start creates them, with the attributes that the mode has
       pf.eswitchMode = kernel.readPfSettings(lease.pf).eswitchMode;
     }
@@ -98,7 +102,7 @@ Inventory readDevices(host::SystemKernel& kernel, const std::vector<Lease>& leas
                  [](const Lease& lease) { return lease.device; });
   for (const auto& lease : leases) {
     try {
-      readDevice(kernel, lease, devices, inventory);
+      readDevice(kernel, lease, leases, devices, inventory);
     } catch (const Error& error) {
       syslog(LOG_WARNING, "%s",
              printableLine(error.what()).c_str());  // the plan reports the missing device

@@ -82,16 +82,34 @@ struct SystemKernel::Implementation {
     const auto deadline = bind();
     host::bindDriver(
         root, with, [deadline](const std::string& module) { loadModule(module, deadline); },
-        [this](const PciAddress& vf, bool migratable) { setMigratable(vf, migratable); }, action,
-        deadline);
+        {[this](const PciAddress& vf) { return isMigratable(vf); },
+         [this](const PciAddress& vf, bool migratable) { setMigratable(vf, migratable); }},
+        action, deadline);
   }
 
   // A whole function has no PF and no such capability.
   void setMigratable(const PciAddress& vf, bool migratable) const {
+    withVf(vf, [&](const PciAddress& pf, unsigned index) {
+      host::setMigratable(pf, index, migratable, netlink());
+    });
+  }
+
+  [[nodiscard]] std::optional<bool> isMigratable(const PciAddress& vf) const {
+    std::optional<bool> found;
+    withVf(vf, [&](const PciAddress& pf, unsigned index) {
+      const auto vfs = readMigratable(pf, netlink());
+      const auto at = vfs.find(index);
+      found = at == vfs.end() ? std::nullopt : at->second;
+    });
+    return found;
+  }
+
+  template <typename Use>
+  void withVf(const PciAddress& vf, Use use) const {
     const auto pf = readPfOf(root, vf);
     for (const VfLink& link : pf ? readVfLinks(root, *pf) : std::vector<VfLink>()) {
       if (link.address == vf) {
-        host::setMigratable(*pf, link.index, migratable, netlink());
+        use(*pf, link.index);
       }
     }
   }
@@ -302,6 +320,12 @@ std::optional<VfTraffic> SystemKernel::vfTraffic(const PciAddress& pf, unsigned 
   NetlinkPort port(netdev->index, false, netdev->name + " (" + toString(pf) + ")",
                    implementation_->netlink());
   return trafficOf(port.readTraffic(), index, readDriver(implementation_->root, pf));
+}
+
+MigratableVfs SystemKernel::migratableVfs(const PciAddress& pf) {
+  const Root& root = implementation_->root;
+  return root.isLive() && !portFault(root, pf) ? readMigratable(pf, implementation_->netlink())
+                                               : MigratableVfs{};
 }
 
 void SystemKernel::bindDriver(const BindDriver& action) {

@@ -1,5 +1,7 @@
 #include "vfpass/inventory.hpp"
 
+#include <algorithm>
+
 #include "vfpass/lease.hpp"
 
 namespace vfpass {
@@ -30,6 +32,15 @@ const Device* findFunction(const Inventory& inventory, const PciAddress& address
     }
   }
   return nullptr;
+}
+
+void noteMigratable(PhysicalFunction& pf, const MigratableVfs& found) {
+  pf.savesNoVfs = !found.empty() &&
+                  std::ranges::none_of(found, [](const auto& vf) { return vf.second.has_value(); });
+  for (VirtualFunction& vf : pf.vfs) {
+    const auto at = found.find(vf.index);
+    vf.migratable = at == found.end() ? std::nullopt : at->second;
+  }
 }
 
 }  // namespace vfpass

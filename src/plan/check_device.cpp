@@ -397,6 +397,14 @@ void checkMigration(const MappedVf& entry, const PhysicalFunction& pf,
         {subject + name + " is in legacy mode, in which no VF can be made migratable",
          "set `embedded-switch-mode: switchdev` for it in host.yaml and run "
          "`vfpass host apply`, or use `teaming:` instead"});
+  } else if (pf.savesNoVfs) {
+    // mlx5 answers for a port only if the firmware has the capability `migration`
+    // (mlx5_devlink_port_fn_migratable_get).
+    objections.push_back({subject + name +
+                              " cannot save the state of a VF: devlink shows no `migratable` at "
+                              "the ports of its VFs",
+                          "run `vfpass doctor`: vf-migration names what firmware and kernel lack; "
+                          "or use `teaming:` instead"});
   }
 }
 

@@ -156,6 +156,15 @@ void fitMode(const MappedVf& entry, const PhysicalFunction& pf, LeasedVf& vf,
   }
 }
 
+// A VF whose entry did not migrate before, and which nobody has changed in that yet.
+void recordMigratable(const PhysicalFunction& pf, const Lease* kept, Lease& lease) {
+  const bool ours = kept != nullptr && migrates(*kept);
+  if (migrates(lease) && !ours && vfOf(lease).index < pf.vfs.size() &&
+      !isLeftover(pf.vfs[vfOf(lease).index], lease)) {
+    lease.original.migratable = pf.vfs[vfOf(lease).index].migratable;
+  }
+}
+
 void recordOriginal(const AttachInput& input, const PhysicalFunction& pf, Lease& lease) {
   lease.original.created =
       pf.vfs.empty() || std::ranges::any_of(input.leases, [&](const Lease& other) {
@@ -303,6 +312,7 @@ void decideOne(const AttachInput& input, const MappedVf& entry, Progress& progre
   } else {
     recordOriginal(input, *pf, lease);
   }
+  recordMigratable(*pf, kept, lease);
   progress.decided.push_back(std::move(lease));
 }
 

@@ -95,11 +95,21 @@ std::vector<Action> undoBinding(const Lease& lease, const VirtualFunction& vf) {
     const VfChange earlier{vfOf(lease).index, settingsToUndo(lease, vf.settings), {}};
     actions.emplace_back(ConfigureVfs{lease.pf, {earlier}});
   }
-  actions.emplace_back(BindDriver{vf.address, vf.driver, vf.driverOverride});
+  actions.emplace_back(bindingOf(lease, vf));
   return actions;
 }
 
+// A VF that has the driver but is not migratable was bound by somebody else: it takes an unbound VF
+// to change that.
+bool isMissingMigration(const Lease& lease, const VirtualFunction& vf) {
+  return migrates(lease) && vf.driver == vfioDriverOf(lease) && !vf.migratable.value_or(true);
+}
+
 }  // namespace
+
+BindDriver bindingOf(const Lease& lease, const VirtualFunction& vf) {
+  return {vf.address, vf.driver, vf.driverOverride, migrates(lease) ? vf.migratable : std::nullopt};
+}
 
 std::string reasonToBind(const std::string& driver) {
   return driver.empty() ? "no driver is bound to it" : "it is bound to " + driver;
@@ -108,13 +118,15 @@ std::string reasonToBind(const std::string& driver) {
 void bindVf(const Lease& lease, const VirtualFunction* vf, const std::string& reason, bool disrupts,
             std::vector<Step>& steps) {
   const std::string driver = vfioDriverOf(lease);
-  if (lease.managed || (vf != nullptr && vf->driver == driver)) {
+  const bool incomplete = vf != nullptr && isMissingMigration(lease, *vf);
+  if (lease.managed || (vf != nullptr && vf->driver == driver && !incomplete)) {
     return;
   }
   // A VF that this plan creates must be unbound from its driver before it can be removed.
   const auto undo = vf == nullptr ? std::vector<Action>{BindDriver{lease.device, "", ""}}
                                   : undoBinding(lease, *vf);
-  steps.push_back({BindDriver{lease.device, driver, driver}, undo, reason, disrupts});
+  steps.push_back({BindDriver{lease.device, driver, driver}, undo,
+                   incomplete ? "it has this driver, but is not migratable" : reason, disrupts});
 }
 
 VirtualFunction Reprobe::between(VirtualFunction vf) const {
@@ -153,8 +165,8 @@ Reprobe unbindAround(const Lease& lease, const VirtualFunction& vf, const std::s
   if (reason.empty()) {
     return {};
   }
-  const BindDriver unbound{vf.address, "", vf.driverOverride};
-  const BindDriver bound{vf.address, vf.driver, vf.driverOverride};
+  const BindDriver bound = bindingOf(lease, vf);
+  const BindDriver unbound{vf.address, "", vf.driverOverride, bound.migratable};
   Reprobe reprobe{{{unbound, {bound}, reason, !isVfioDriver(vf.driver)}}, {}};
   if (lease.managed) {
     const bool guids = vfOf(lease).infiniband && !isVfioDriver(vf.driver);

@@ -36,11 +36,15 @@ VfSettings neutralValues(const Lease& lease, const VfSettings& seen);
 void addChange(const Lease& lease, const VfSettings& seen, ConfigureVfs& configure,
                ConfigureVfs& undo);
 
+/// The binding that the VF has now, to roll back another one.
+BindDriver bindingOf(const Lease& lease, const VirtualFunction& vf);
+
 /// Why a device with this driver is bound to another one; empty: it has none.
 std::string reasonToBind(const std::string& driver);
 
-/// Binds the VF to vfio-pci, for attach and prepare; no step if it is bound already, or if libvirt
-/// binds it (`managed: yes`). `vf` is nullptr if the plan creates it.
+/// Binds the VF to vfio-pci, for attach and prepare; no step if it is bound already (and
+/// migratable, if the lease needs that), or if libvirt binds it (`managed: yes`). `vf` is nullptr
+/// if the plan creates it.
 void bindVf(const Lease& lease, const VirtualFunction* vf, const std::string& reason, bool disrupts,
             std::vector<Step>& steps);
 

@@ -161,7 +161,10 @@ void addBindings(const AttachInput& input, const LeaseChanges& changes, std::vec
       bindVf(lease, nullptr, reasonToBind(driver), false, steps);
       continue;
     }
-    const VirtualFunction between = reprobeFor(input, targetOf(input, lease)).between(*vf);
+    VirtualFunction between = reprobeFor(input, targetOf(input, lease)).between(*vf);
+    if (isInGuest(input, lease)) {
+      between.migratable.reset();  // its next start makes it migratable
+    }
     bindVf(lease, &between, reasonToBind(driver), !driver.empty(), steps);
   }
 }

@@ -86,13 +86,15 @@ void restoreBinding(const Lease& lease, const VirtualFunction& vf, bool removed,
   if (lease.managed) {
     return;  // libvirt has rebound the device itself
   }
-  BindDriver bind{vf.address, lease.original.driver, lease.original.driverOverride};
+  const auto migratable = migrates(lease) ? lease.original.migratable : std::nullopt;
+  BindDriver bind{vf.address, lease.original.driver, lease.original.driverOverride, migratable};
   if (removed) {
     bind = {vf.address, "", ""};
   }
-  if (bind.driver != vf.driver || bind.driverOverride != vf.driverOverride) {
+  const bool firmware = bind.migratable && bind.migratable != vf.migratable;
+  if (firmware || bind.driver != vf.driver || bind.driverOverride != vf.driverOverride) {
     steps.push_back({bind,
-                     {BindDriver{vf.address, vf.driver, vf.driverOverride}},
+                     {bindingOf(lease, vf)},
                      "this was its driver before " + lease.entry + " was attached"});
   }
 }

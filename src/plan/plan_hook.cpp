@@ -209,7 +209,8 @@ void compareDevices(TermComparison& comparison) {
 
 void compareOrigins(TermComparison& comparison) {
   comparison.of("original driver", [](const Lease& lease) {
-    return std::tuple(lease.original.driver, lease.original.driverOverride);
+    return std::tuple(lease.original.driver, lease.original.driverOverride,
+                      lease.original.migratable);
   });
   comparison.of("original settings", [](const Lease& lease) { return lease.original.settings; });
 }

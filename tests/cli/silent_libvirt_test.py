@@ -82,6 +82,17 @@ class SilentLibvirt(unittest.TestCase):
         for result, _ in (doctor, of_vm):
             self.assertRegex(result.stdout, "qemu-version +not observable +- +libvirt does not respond", result.stderr)
 
+    def test_snapshot_says_what_it_lacks(self):
+        result, _ = self.run_command("snapshot", str(self.folder / "host"))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn(f"the snapshot lacks the versions of libvirt and QEMU: {SILENT}", result.stderr)
+        self.assertRegex(result.stderr, "restart its daemon.*take it again")
+        note = (self.folder / "host/vfpass/libvirt/versions-not-observed").read_text()
+        self.assertEqual(note, "libvirt did not answer when this snapshot was taken\n")
+        self.assertFalse((self.folder / "host/vfpass/libvirt/versions").exists())
+        doctor, _ = self.run_command("--sysroot", str(self.folder / "host"), "doctor", "--all")
+        self.assertRegex(doctor.stdout, f"qemu-version +not observable +- +{note.strip()}", doctor.stderr)
+
     def test_completion_has_the_mappings(self):
         result, seconds = self.run_command("complete", "--", "--connect", f"qemu+unix:///system?socket={self.folder}/libvirt",
                                            "--config-dir", str(self.folder / "config"), "status", "")

@@ -96,6 +96,13 @@ Device& FakeKernel::addFunction(const std::string& address, const std::string& d
   return functions[function.address] = function;
 }
 
+std::optional<PciAddress> FakeKernel::pfOf(const PciAddress& vf) const {
+  const auto found = std::ranges::find_if(pfs, [&](const auto& pf) {
+    return std::ranges::find(pf.second.vfs, vf, &VirtualFunction::address) != pf.second.vfs.end();
+  });
+  return found == pfs.end() ? std::nullopt : std::optional(found->first);
+}
+
 VirtualFunction* FakeKernel::findVf(const PciAddress& function) {
   for (auto& [address, pf] : pfs) {
     for (auto& vf : pf.vfs) {
@@ -116,6 +123,7 @@ std::optional<Device> FakeKernel::readFunction(const PciAddress& address) {
   if (const VirtualFunction* vf = findVf(address)) {
     function.driver = vf->driver;
     function.driverOverride = vf->driverOverride;
+    function.physicalFunction = pfOf(address);
     return function;
   }
   return pfs.contains(address) ? std::optional(function) : std::nullopt;
@@ -356,13 +364,44 @@ void FakeKernel::bind(Device& device, const BindDriver& action) {
   }
 }
 
+MigratableVfs FakeKernel::migratableVfs(const PciAddress& pf) {
+  MigratableVfs vfs;
+  if (pfSettings[pf].eswitchMode == EswitchMode::switchdev) {
+    for (const VirtualFunction& vf : at(pf).vfs) {
+      vfs.emplace(vf.index, vf.migratable);
+    }
+  }
+  return vfs;
+}
+
+// mlx5 changes `migratable` only of an unbound VF, so that a VF that keeps its driver loses it for
+// that: bind() has it unbound in between.
+void FakeKernel::bindVf(VirtualFunction& vf, const BindDriver& action) {
+  const std::string before = vf.driver;
+  std::optional<bool> wanted = vf.migratable ? action.migratable : std::nullopt;
+  if (!action.migratable && action.driver != before &&
+      (action.driver == mlx5MigrationDriver || before == mlx5MigrationDriver)) {
+    wanted = action.driver == mlx5MigrationDriver;
+  }
+  if (wanted == true && !vf.migratable) {
+    throw Error("making VF " + std::to_string(vf.index) +
+                " migratable failed: neither its kernel nor its firmware can");
+  }
+  bind(vf, action);
+  if (action.driver == mlx5MigrationDriver) {
+    wanted = wanted.value_or(true);
+  }
+  if (wanted && vf.migratable) {
+    vf.migratable = wanted;
+  }
+  if (vf.driver != before) {
+    vf.netdevs = netdevsOf(vf);
+  }
+}
+
 void FakeKernel::bindDriver(const BindDriver& action) {
   if (VirtualFunction* vf = findVf(action.function)) {
-    const std::string before = vf->driver;
-    bind(*vf, action);
-    if (vf->driver != before) {
-      vf->netdevs = netdevsOf(*vf);
-    }
+    bindVf(*vf, action);
   } else if (const auto found = functions.find(action.function); found != functions.end()) {
     bind(found->second, action);
   } else {

@@ -17,7 +17,9 @@ struct Killed {};
 
 /// A kernel in memory that refuses what the real one refuses: another count while VFs exist, more
 /// VFs than the PF supports, attributes that the driver refuses, interrupt vectors of a VF that has
-/// a driver, binding missing functions. A PF shares out vectors if its totalVfVectors is set.
+/// a driver, binding missing functions, a VF that the firmware cannot save to the driver that needs
+/// it (VirtualFunction::migratable; empty: it cannot). A PF shares out vectors if its
+/// totalVfVectors is set.
 class FakeKernel final : public Kernel {
  public:
   std::map<PciAddress, PhysicalFunction> pfs;
@@ -79,6 +81,7 @@ class FakeKernel final : public Kernel {
   void setVfProbing(const PciAddress& pf, bool on) override;
   std::vector<RefusedAttribute> configureVfs(const ConfigureVfs& action) override;
   std::vector<RefusedAttribute> restoreVfs(const ConfigureVfs& action) override;
+  MigratableVfs migratableVfs(const PciAddress& pf) override;
   void bindDriver(const BindDriver& action) override;
   std::vector<std::exception_ptr> bindDrivers(const std::vector<BindDriver>& actions) override;
   std::vector<ResetOutcome> resetFunctions(const std::vector<ResetFunction>& actions,
@@ -115,7 +118,9 @@ class FakeKernel final : public Kernel {
   PhysicalFunction& at(const PciAddress& pf);
   std::string identityOfCard(const PciAddress& card);
   VirtualFunction* findVf(const PciAddress& function);
+  [[nodiscard]] std::optional<PciAddress> pfOf(const PciAddress& vf) const;
   void bind(Device& device, const BindDriver& action);
+  void bindVf(VirtualFunction& vf, const BindDriver& action);
   void resetFunction(const ResetFunction& action);
   std::vector<RefusedAttribute> configure(const ConfigureVfs& action, bool all);
   void addVf(PhysicalFunction& pf, unsigned index, bool probe) const;

@@ -46,7 +46,7 @@ void runTarget(std::string_view input) {
   host::parseDcbReply(input, "ens1");
   host::parseFamily(input);
   host::parseEswitchReply(input, devlinkFamily, pf);
-  host::parsePortFunction(input, devlinkFamily, pf, 0);
+  host::parsePortFunctions(input, devlinkFamily, pf);
 }
 
 }  // namespace vfpass::fuzz

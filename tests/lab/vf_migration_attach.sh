@@ -1,5 +1,6 @@
 # `migration: vfio` on the kernel's own drivers: attach makes a VF migratable by devlink, which takes switchdev mode, binds it to
-# mlx5_vfio_pci and names that driver in the XML; a guest uses the VF, and detach restores all. The second card's firmware cannot save VFs.
+# mlx5_vfio_pci and names that driver in the XML; a guest uses the VF, and detach restores all, also of a VF that had the driver or was
+# migratable before. The second card's firmware cannot save VFs.
 # covers: lab/connectx lab/machines/connectx-movable src/host/netlink/devlink.cpp src/host/drivers src/doctor/migration_check.cpp
 # covers: src/plan/check_device.cpp lab/lib/connectx.sh
 # shellcheck shell=bash disable=SC2154  # last_code is what expect leaves
@@ -149,11 +150,45 @@ card 0 clear
 unchanged
 took "the section"
 
+section "a VF that has the driver already"
+# firmware VALUE: while the VF is unbound; the driver has initialized a VF that it is bound to, and the card refuses.
+firmware() {
+    local port
+    port=$(devlink -j port show | jq -r --arg pf "pci/$pf/" '.port | to_entries[] | select((.key | startswith($pf)) and .value.vfnum == 0).key')
+    devlink port function set "$port" migratable "$1"
+}
+refuse "the card refuses a VF in use" firmware enable
+expect "it is bound by hand" bind_to "$vf" mlx5_vfio_pci
+expect_equal "it is not migratable" disable "$(migratable "$pf" 0)"
+host_state /tmp/bound.before
+expect_exit 3 "plan" vfpass plan g
+expect_said "it says why it is bound again" "it has this driver, but is not migratable"
+expect "attach" vfpass attach g
+expect_equal "the VF is migratable" enable "$(migratable "$pf" 0)"
+expect_equal "the VF is on mlx5_vfio_pci" mlx5_vfio_pci "$(driver_of "$vf")"
+expect "detach" vfpass detach g
+expect_equal "the VF is not migratable any more" disable "$(migratable "$pf" 0)"
+host_state /tmp/bound.after
+expect_same_file "the host is restored" /tmp/bound.before /tmp/bound.after
+echo "$vf" >/sys/bus/pci/drivers/mlx5_vfio_pci/unbind
+expect "the unbound VF is made migratable by hand" firmware enable
+expect "attach" vfpass attach g
+expect "detach" vfpass detach g
+expect_equal "the VF is still migratable" enable "$(migratable "$pf" 0)"
+expect "it is taken back by hand" firmware disable
+expect "the host's driver is bound" bind_to "$vf" mlx5_core
+echo >"/sys/bus/pci/devices/$vf/driver_override"
+expect "its netdev is back" wait_until 60 has_netdev "$vf"
+unchanged
+took "the section"
+
 section "a firmware that cannot"
 mapping g rail0 "$weak" 'index: 0' 'migration: vfio'
-expect_exit 1 "attach fails" vfpass attach g
-expect_said "it names the cause" "PF $weak: making VF 0 migratable failed: neither its kernel nor its firmware can"
-expect_said "it names the remedy" "vf-migration"
+for command in check plan attach; do
+    expect_exit 5 "$command refuses it" vfpass "$command" g
+    expect_said "it names the PF and the cause" "rail0 has \`migration: vfio\`, but PF $weak cannot save the state of a VF: devlink shows no \`migratable\`"
+    expect_said "it names the remedy" "vf-migration"
+done
 unchanged
 took "the section"
 

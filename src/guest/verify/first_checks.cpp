@@ -56,6 +56,8 @@ Finding judgeHold(const Lease& lease, const DeviceHold& hold) {
 }
 
 constexpr int noFile = 3;
+constexpr const char* expectedNcclFile =
+    "a topology file for NCCL, since the guest's switches are virtual";
 
 // NCCL's order: the setting, then nvidia-topologyd's file. The first line of nccl.conf takes
 // effect: ncclLoadParam() does not overwrite the environment.
@@ -260,10 +262,10 @@ std::vector<std::string> faultsOfFile(const std::string& output,
 
 }  // namespace
 
-Finding judgeNcclTopology(agent::Agent& agent, const std::string& guestSetup,
-                          const std::vector<NcclFileDevice>& devices, const std::string& confFile,
-                          const std::string& daemonFile) {
-  const std::string expected = "a topology file for NCCL, since the guest's switches are virtual";
+std::optional<Finding> judgeNcclFile(agent::Agent& agent, const std::string& guestSetup,
+                                     const std::vector<NcclFileDevice>& devices,
+                                     const std::string& confFile, const std::string& daemonFile) {
+  const std::string expected = expectedNcclFile;
   const agent::ExecResult result =
       runShell(agent, topologyFileScript, {"sh", confFile, daemonFile});
   if (result.exitCode == 0) {
@@ -276,18 +278,27 @@ Finding judgeNcclTopology(agent::Agent& agent, const std::string& guestSetup,
     }
     return found;
   }
-  if (result.exitCode != noFile) {
-    return {"nccl-topology",
-            "",
-            Outcome::waived,
-            expected,
-            "cannot search for it: " + agent::firstLine(result.err),
-            ""};
+  if (result.exitCode == noFile) {
+    return std::nullopt;
+  }
+  return Finding{"nccl-topology",
+                 "",
+                 Outcome::waived,
+                 expected,
+                 "cannot search for it: " + agent::firstLine(result.err),
+                 ""};
+}
+
+Finding judgeNcclTopology(agent::Agent& agent, const std::string& guestSetup,
+                          const std::vector<NcclFileDevice>& devices, const std::string& confFile,
+                          const std::string& daemonFile) {
+  if (auto found = judgeNcclFile(agent, guestSetup, devices, confFile, daemonFile)) {
+    return std::move(*found);
   }
   return {"nccl-topology",
           "",
           Outcome::warning,
-          expected,
+          expectedNcclFile,
           "none, so NCCL assumes a 2.5 GT/s x1 link at each virtual switch",
           "run " + guestSetup + ", which writes it"};
 }

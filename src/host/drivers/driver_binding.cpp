@@ -130,8 +130,8 @@ class Binding {
   /// Binds to this driver; empty: to none.
   void rebind(const std::string& driver);
   [[nodiscard]] const std::string& name() const { return name_; }
-  /// Called while the function is unbound, with the driver that it gets.
-  std::function<void(const std::string& driver)> whileUnbound = [](const std::string&) {};
+  /// Called while the function is unbound.
+  std::function<void()> whileUnbound = [] {};
 
  private:
   void write(const std::string& path, std::string_view text) {
@@ -181,7 +181,7 @@ void Binding::bind(const std::string& driver) {
 
 void Binding::rebind(const std::string& driver) {
   unbind();
-  whileUnbound(driver);
+  whileUnbound();
   if (!driver.empty()) {
     bind(driver);
   }
@@ -209,14 +209,45 @@ void ensureDriver(const Root& root, const ModuleLoader& loadModule, const std::s
   }
 }
 
-// Restores driver and override. Returns the result as the end of an error message.
-std::string rollBack(Binding& binding, const std::string& oldDriver,
-                     const std::string& oldOverride) {
+/// Whether the firmware can save the VF's state, before and after an action.
+struct MigratableChange {
+  std::optional<bool> wanted;  ///< empty: the action has nothing to do with it
+  std::optional<bool> before;  ///< empty: it never can, or not observable
+
+  [[nodiscard]] bool differs() const { return wanted && before && *wanted != *before; }
+};
+
+// mlx5MigrationDriver reads the capability when it probes; another driver gets the VF without it.
+MigratableChange changeOf(const BindDriver& action, const std::string& oldDriver,
+                          const MigratableAccess& access) {
+  MigratableChange change{action.migratable, {}};
+  if (!change.wanted &&
+      (action.driver == mlx5MigrationDriver || oldDriver == mlx5MigrationDriver)) {
+    change.wanted = action.driver == mlx5MigrationDriver;
+  }
+  if (change.wanted) {
+    change.before = access.read(action.function);
+  }
+  // What is restored, a VF cannot have any more that was made again in legacy mode.
+  if (action.migratable && !change.before) {
+    change.wanted.reset();
+  }
+  return change;
+}
+
+/// What a function had before an action.
+struct EarlierBinding {
+  std::string driver;
+  std::string driverOverride;
+};
+
+// Restores driver, override and `migratable`. Returns the result as the end of an error message.
+std::string rollBack(Binding& binding, const EarlierBinding& earlier, bool changedFirmware) {
   try {
-    if (binding.driver() != oldDriver) {
-      binding.rebind(oldDriver);
+    if (changedFirmware || binding.driver() != earlier.driver) {
+      binding.rebind(earlier.driver);
     }
-    binding.setOverride(oldOverride);
+    binding.setOverride(earlier.driverOverride);
     return "; the previous driver was restored";
   } catch (const Error& error) {
     return std::string("; cannot restore the previous driver: ") + error.what();
@@ -234,7 +265,7 @@ void execute(Binding& binding, const BindDriver& action, const std::string& oldO
 }  // namespace
 
 void bindDriver(const Root& root, KernelWriter& writer, const ModuleLoader& loadModule,
-                const MigratableSetter& setMigratable, const BindDriver& action,
+                const MigratableAccess& migratable, const BindDriver& action,
                 std::chrono::milliseconds deadline) {
   Binding binding(root, writer, action.function, deadline);
   requireDriverName(action.driver, binding.name());
@@ -243,10 +274,10 @@ void bindDriver(const Root& root, KernelWriter& writer, const ModuleLoader& load
     throw Error(binding.name() + ": no such PCI device",
                 "list the devices with `vfpass pf list` and `vfpass vf list`");
   }
-  const std::string oldDriver = binding.driver();
-  const std::string oldOverride = binding.readOverride();
-  if (oldDriver == action.driver) {
-    if (oldOverride != action.driverOverride) {
+  const EarlierBinding earlier{binding.driver(), binding.readOverride()};
+  const MigratableChange change = changeOf(action, earlier.driver, migratable);
+  if (earlier.driver == action.driver && !change.differs()) {
+    if (earlier.driverOverride != action.driverOverride) {
       binding.setOverride(action.driverOverride);
     }
     return;
@@ -254,18 +285,24 @@ void bindDriver(const Root& root, KernelWriter& writer, const ModuleLoader& load
   if (!action.driver.empty()) {
     ensureDriver(root, loadModule, action.driver, binding.name());
   }
-  if (action.driver == mlx5MigrationDriver || oldDriver == mlx5MigrationDriver) {
-    binding.whileUnbound = [&](const std::string& driver) {
-      setMigratable(action.function, driver == mlx5MigrationDriver);
+  bool changed = false;
+  if (change.wanted) {
+    binding.whileUnbound = [&] {
+      changed = change.differs();
+      migratable.set(action.function, *change.wanted);
     };
   }
   try {
-    execute(binding, action, oldOverride);
+    execute(binding, action, earlier.driverOverride);
   } catch (const TimeoutError&) {
     throw;  // the device's lock is held: any further write would also hang
   } catch (const Error& error) {
-    throw Error(error.what() + rollBack(binding, oldDriver, oldOverride), error.remedy(),
-                error.code());
+    if (change.wanted) {
+      binding.whileUnbound = [&] {
+        migratable.set(action.function, change.before.value_or(false));
+      };
+    }
+    throw Error(error.what() + rollBack(binding, earlier, changed), error.remedy(), error.code());
   }
 }
 

@@ -18,14 +18,17 @@ namespace vfpass::host {
 /// Loads the module of a driver that is not loaded yet.
 using ModuleLoader = std::function<void(const std::string& module)>;
 
-/// Sets whether the firmware can save the state of a VF (setMigratable()), while it is unbound.
-using MigratableSetter = std::function<void(const PciAddress& vf, bool migratable)>;
+/// Whether the firmware can save the state of a VF. `set` (setMigratable()) takes an unbound one.
+struct MigratableAccess {
+  std::function<std::optional<bool>(const PciAddress& vf)> read;  ///< empty: it never can
+  std::function<void(const PciAddress& vf, bool migratable)> set;
+};
 
 /// Executes BindDriver. `deadline` applies to each write. When the new driver does not bind, the
-/// previous driver and override are restored before Error is thrown. `setMigratable` is called for
-/// a VF that mlx5MigrationDriver is bound to or was bound to.
+/// previous driver, override and `migratable` are restored before Error is thrown. `migratable` is
+/// used for a VF of which the action states it, or that mlx5MigrationDriver is or was bound to.
 void bindDriver(const Root& root, KernelWriter& writer, const ModuleLoader& loadModule,
-                const MigratableSetter& setMigratable, const BindDriver& action,
+                const MigratableAccess& migratable, const BindDriver& action,
                 std::chrono::milliseconds deadline);
 
 /// Number of functions that are bound at the same time. Most of the time the kernel takes to unbind

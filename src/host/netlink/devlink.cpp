@@ -28,13 +28,15 @@ std::string devlinkFamilyQuery() {
 constexpr int functionCapabilities = 4;
 constexpr std::uint32_t migratableBit = 1U << 1U;
 
-// Ports of other hosts of the card (BlueField) are external.
-bool isPortOf(nlmsghdr* header, const PciAddress& pf, unsigned index) {
+// The index of the VF behind a port of this PF. Ports of other hosts of the card (BlueField) are
+// external.
+std::optional<unsigned> vfBehind(nlmsghdr* header, const PciAddress& pf) {
   const auto flavour = numberOf<std::uint16_t>(attributeOf(header, DEVLINK_ATTR_PORT_FLAVOUR));
   const auto vf = numberOf<std::uint16_t>(attributeOf(header, DEVLINK_ATTR_PORT_PCI_VF_NUMBER));
   const auto external = numberOf<std::uint8_t>(attributeOf(header, DEVLINK_ATTR_PORT_EXTERNAL));
-  return isText(attributeOf(header, DEVLINK_ATTR_DEV_NAME), toString(pf)) &&
-         flavour == DEVLINK_PORT_FLAVOUR_PCI_VF && vf == index && external.value_or(0) == 0;
+  const bool ours = isText(attributeOf(header, DEVLINK_ATTR_DEV_NAME), toString(pf)) &&
+                    flavour == DEVLINK_PORT_FLAVOUR_PCI_VF && external.value_or(0) == 0;
+  return ours && vf ? std::optional<unsigned>(*vf) : std::nullopt;
 }
 
 std::optional<bool> migratableOf(nlmsghdr* header) {
@@ -45,15 +47,23 @@ std::optional<bool> migratableOf(nlmsghdr* header) {
              : std::nullopt;
 }
 
-std::optional<PortFunction> readPortFunction(std::uint16_t family, const PciAddress& pf,
-                                             unsigned index, const ExchangePurpose& purpose,
-                                             std::chrono::milliseconds deadline) {
+PortFunctions readPortFunctions(std::uint16_t family, const PciAddress& pf,
+                                const ExchangePurpose& purpose,
+                                std::chrono::milliseconds deadline) {
   const std::string request = bytesOf(startDevlink(family, NLM_F_DUMP, DEVLINK_CMD_PORT_GET, pf));
   const std::string dump = dumpNetlink(NETLINK_GENERIC, request, purpose, deadline);
   if (dumpError(dump) != 0) {
     throwNoData(purpose, dump);
   }
-  return parsePortFunction(dump, family, pf, index);
+  return parsePortFunctions(dump, family, pf);
+}
+
+std::optional<PortFunction> readPortFunction(std::uint16_t family, const PciAddress& pf,
+                                             unsigned index, const ExchangePurpose& purpose,
+                                             std::chrono::milliseconds deadline) {
+  const auto found = readPortFunctions(family, pf, purpose, deadline);
+  const auto at = found.find(index);
+  return at == found.end() ? std::nullopt : std::optional(at->second);
 }
 
 constexpr const char* checkRemedy =
@@ -90,20 +100,34 @@ std::optional<std::uint16_t> devlinkFamily(const ExchangePurpose& purpose,
   return parseFamily(exchangeNetlink(NETLINK_GENERIC, devlinkFamilyQuery(), purpose, deadline));
 }
 
-std::optional<PortFunction> parsePortFunction(std::string_view dump, std::uint16_t family,
-                                              const PciAddress& pf, unsigned index) {
-  std::optional<PortFunction> found;
+PortFunctions parsePortFunctions(std::string_view dump, std::uint16_t family,
+                                 const PciAddress& pf) {
+  PortFunctions found;
   eachMessage(dump, [&](const nlmsghdr& head, std::string_view bytes) {
     ReceivedMessage received(bytes);
     nlmsghdr* header = received.header(sizeof(genlmsghdr));
-    if (found || header == nullptr || head.nlmsg_type != family || !isPortOf(header, pf, index)) {
+    if (header == nullptr || head.nlmsg_type != family) {
       return;
     }
-    if (const auto port = numberOf<std::uint32_t>(attributeOf(header, DEVLINK_ATTR_PORT_INDEX))) {
-      found = PortFunction{*port, migratableOf(header)};
+    const auto vf = vfBehind(header, pf);
+    const auto port = numberOf<std::uint32_t>(attributeOf(header, DEVLINK_ATTR_PORT_INDEX));
+    if (vf && port) {
+      found.try_emplace(*vf, PortFunction{*port, migratableOf(header)});
     }
   });
   return found;
+}
+
+MigratableVfs readMigratable(const PciAddress& pf, std::chrono::milliseconds deadline) {
+  const ExchangePurpose purpose{"PF " + toString(pf), "reading which VFs are migratable"};
+  const auto family = devlinkFamily(purpose, deadline);
+  MigratableVfs vfs;
+  if (family) {
+    for (const auto& [index, function] : readPortFunctions(*family, pf, purpose, deadline)) {
+      vfs.emplace(index, function.migratable);
+    }
+  }
+  return vfs;
 }
 
 std::string migratableChange(std::uint16_t family, const PciAddress& pf, std::uint32_t port,

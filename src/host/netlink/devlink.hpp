@@ -4,12 +4,14 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "netlink/netlink_exchange.hpp"
 #include "netlink/netlink_message.hpp"
+#include "vfpass/inventory.hpp"
 #include "vfpass/pci_address.hpp"
 
 namespace vfpass::host {
@@ -37,10 +39,15 @@ struct PortFunction {
   auto operator<=>(const PortFunction&) const = default;
 };
 
-/// Finds the port of a VF in a dump of ports; nullopt: there is none. mlx5 has such ports only in
-/// switchdev mode. `family`: the ID of devlink.
-std::optional<PortFunction> parsePortFunction(std::string_view dump, std::uint16_t family,
-                                              const PciAddress& pf, unsigned index);
+/// By index of the VF.
+using PortFunctions = std::map<unsigned, PortFunction>;
+
+/// Finds the ports of a PF's VFs in a dump of ports. mlx5 has such ports only in switchdev mode.
+/// `family`: the ID of devlink.
+PortFunctions parsePortFunctions(std::string_view dump, std::uint16_t family, const PciAddress& pf);
+
+/// Kernel::migratableVfs(). Throws Error, TimeoutError.
+MigratableVfs readMigratable(const PciAddress& pf, std::chrono::milliseconds deadline);
 
 /// The request that sets the capability of the VF behind a port.
 std::string migratableChange(std::uint16_t family, const PciAddress& pf, std::uint32_t port,

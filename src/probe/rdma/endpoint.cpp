@@ -118,7 +118,9 @@ Registration registerMemory(const VerbsLibrary& library, ibv_pd& domain, const M
 }
 
 // Seen with Linux 6.12.118 and 7.2.12: mlx5_ib_reg_user_mr_dmabuf (drivers/infiniband/hw/mlx5/mr.c)
-// calls mlx5r_odp_create_eq, which fails without on-demand paging. Linux 6.1 does not.
+// calls mlx5r_odp_create_eq, which fails without on-demand paging. Linux 6.1 does not. It is a fix
+// of 2026 that stable kernels got, so that no version tells whether a kernel asks, and it asks only
+// once it has the DMA-BUF: dmaBufUnsupported() cannot know.
 std::string dmaBufRefusal(ibv_context& device, int error) {
   const bool paging = !meansNotSupported(error) || !lacksOnDemandPaging(device);
   return reason(error) +

@@ -336,6 +336,24 @@ TEST_F(OwnGuestTest, WaitsForUnpluggedDevices) {
   EXPECT_EQ(host.kernel.pfs.begin()->second.vfs[0].driver, "mlx5_core");
 }
 
+// The action is in effect only if the firmware's part is, too.
+TEST(HolderGate, HeldVfIsNotBoundAgainToMakeItMigratable) {
+  Host host;
+  host.attach();
+  PhysicalFunction& pf = host.kernel.pfs.begin()->second;
+  host.kernel.pfSettings[pf.address].eswitchMode = EswitchMode::switchdev;
+  VirtualFunction& vf = pf.vfs[0];
+  vf.driver = vf.driverOverride = "mlx5_vfio_pci";
+  vf.migratable = false;
+  const BindDriver bind{vf.address, vf.driver, vf.driver};
+  const Plan plan{PlanKind::attach, host.uuid, "train0", {{bind, {}, "it is not migratable"}}, {}};
+  host.kernel.holders = {foreign(HolderKind::vfio, vf.address)};
+  expectRefused([&] { host.execute(plan); });
+  EXPECT_EQ(vf.migratable, false);
+  vf.migratable = true;
+  EXPECT_NO_THROW(host.execute(plan));
+}
+
 TEST(HolderGate, AllowancesWaiveOnlyNetdevsAndUnknownHolders) {
   for (const HolderKind kind : holderKinds) {
     for (const Allowance allowance : {Allowance::netdevInUse, Allowance::unknownHolder}) {

@@ -19,6 +19,13 @@ class DaemonTest : public testing::Test, public DoctoredHost {
   }
 };
 
+TEST_F(DaemonTest, NamesWhatASnapshotCouldNotAsk) {
+  file("vfpass/libvirt/versions-not-observed", "libvirt did not answer then\n");
+  EXPECT_EQ(outcome("qemu-version"), Outcome::notObservable);
+  EXPECT_EQ(finding("qemu-version").seen, "libvirt did not answer then");
+  EXPECT_THAT(finding("libvirt-version").seen, testing::StartsWith("libvirt did not answer then"));
+}
+
 TEST_F(DaemonTest, ReportsFeaturesOfVersions) {
   EXPECT_EQ(outcome("libvirt-version"), Outcome::notObservable);
   EXPECT_EQ(outcome("qemu-version"), Outcome::notObservable);

@@ -84,6 +84,18 @@ TEST_F(Guest, ReportsMirroredGuestWithoutNcclTopology) {
   EXPECT_EQ(outcome("guest-nccl-topology"), Outcome::notObservable);
 }
 
+TEST_F(Guest, ReportsOutdatedNcclTopologyOfGuestThatNeedsNone) {
+  topologyFile(Outcome::passed);
+  requirements.mirrored->behindSwitches.clear();
+  EXPECT_EQ(outcome("guest-nccl-topology"), Outcome::passed);
+  requirements.mirrored->topologyFile->outcome = Outcome::warning;
+  EXPECT_EQ(outcome("guest-nccl-topology"), Outcome::failed);
+  EXPECT_EQ(finding("guest-nccl-topology").seen, "seen");
+  EXPECT_EQ(finding("guest-nccl-topology").remedy, "a remedy");
+  requirements.mirrored->topologyFile->outcome = Outcome::waived;
+  EXPECT_EQ(outcome("guest-nccl-topology"), Outcome::notObservable) << "the agent is silent";
+}
+
 TEST_F(Guest, ReportsSwitchPortsOfStoppedMirroredGuest) {
   requirements.mirrored = MirroredGuest{"train 0", {"gpu0"}};
   EXPECT_EQ(outcome("guest-nccl-topology"), Outcome::notObservable);

@@ -24,24 +24,36 @@ class BindDriverTest : public testing::Test {
     tree_.driver("vfio-pci");
   }
 
-  void run(const std::string& driver, const std::string& wantedOverride = {}) {
+  void run(const std::string& driver, const std::string& wantedOverride = {},
+           std::optional<bool> migratable = {}) {
     bindDriver(
         root_, kernel_,
         [this](const std::string& module) {
           loaded_ = module;
           load_();
         },
-        [this](const PciAddress& vf, bool migratable) {
-          EXPECT_EQ(vf, vf_);
-          EXPECT_EQ(this->driver(), "") << "the firmware's capabilities are read by a probe";
-          migratable_.push_back(migratable);
-          setMigratable_();
-        },
-        {vf_, driver, wantedOverride}, std::chrono::milliseconds(1000));
+        {[this](const PciAddress& vf) {
+           EXPECT_EQ(vf, vf_);
+           return firmware_;
+         },
+         [this](const PciAddress& vf, bool value) { setMigratable(vf, value); }},
+        {vf_, driver, wantedOverride, migratable}, std::chrono::milliseconds(1000));
   }
-  std::string failure(const std::string& driver) {
+  // As the firmware does: it refuses a change of a function that a driver has initialized.
+  void setMigratable(const PciAddress& vf, bool value) {
+    EXPECT_EQ(vf, vf_);
+    if (!driver().empty()) {
+      throw Error("Device or resource busy (EBUSY)");
+    }
+    migratable_.push_back(value);
+    setMigratable_();
+    if (firmware_) {
+      firmware_ = value;
+    }
+  }
+  std::string failure(const std::string& driver, std::optional<bool> migratable = {}) {
     try {
-      run(driver);
+      run(driver, {}, migratable);
     } catch (const Error& error) {
       return error.what();
     }
@@ -58,6 +70,7 @@ class BindDriverTest : public testing::Test {
   PciAddress vf_{0, 1, 0, 1};
   std::string loaded_;
   std::function<void()> load_ = [] {};
+  std::optional<bool> firmware_ = false;  // empty: it cannot save the VF
   std::vector<bool> migratable_;
   std::function<void()> setMigratable_ = [] {};
 };
@@ -81,8 +94,62 @@ TEST_F(BindDriverTest, TakesMigratableBackWhenItUnbindsTheVf) {
   EXPECT_THAT(migratable_, ElementsAre(true, false));
 }
 
+TEST_F(BindDriverTest, BindsAVfAgainThatHasTheDriverButIsNotMigratable) {
+  tree_.bind("0000:01:00.1", "mlx5_vfio_pci");
+  run("mlx5_vfio_pci", "mlx5_vfio_pci");
+  EXPECT_EQ(driver(), "mlx5_vfio_pci");
+  EXPECT_EQ(firmware_, true);
+  EXPECT_THAT(kernel_.log, ElementsAre("unbind=0000:01:00.1", "driver_override=mlx5_vfio_pci\n",
+                                       "bind=0000:01:00.1"));
+  kernel_.log.clear();
+  run("mlx5_vfio_pci", "mlx5_vfio_pci");
+  EXPECT_THAT(kernel_.log, ElementsAre()) << "it is migratable by then";
+  run("mlx5_vfio_pci", "mlx5_vfio_pci", false);
+  EXPECT_EQ(driver(), "mlx5_vfio_pci");
+  EXPECT_EQ(firmware_, false) << "as it was before";
+}
+
+TEST_F(BindDriverTest, LeavesAVfAloneThatCannotBeMigratable) {
+  tree_.bind("0000:01:00.1", "mlx5_vfio_pci");
+  firmware_.reset();
+  run("mlx5_vfio_pci", "mlx5_vfio_pci");
+  EXPECT_THAT(migratable_, ElementsAre());
+}
+
+TEST_F(BindDriverTest, KeepsAVfMigratableThatWasSoBefore) {
+  tree_.driver("mlx5_vfio_pci");
+  firmware_ = true;
+  run("mlx5_vfio_pci");
+  run("mlx5_core", {}, true);
+  EXPECT_EQ(driver(), "mlx5_core");
+  EXPECT_EQ(firmware_, true);
+}
+
+// A reboot or a mode change has made the VF again.
+TEST_F(BindDriverTest, RestoresTheDriverOfAVfThatDevlinkDoesNotShowAnyMore) {
+  firmware_.reset();
+  setMigratable_ = [] { throw Error("devlink has no port of this VF"); };
+  tree_.bind("0000:01:00.1", "vfio-pci");
+  run("mlx5_core", {}, true);
+  EXPECT_EQ(driver(), "mlx5_core");
+}
+
+TEST_F(BindDriverTest, RestoresMigratableWithTheDriver) {
+  tree_.bind("0000:01:00.1", "mlx5_vfio_pci");
+  kernel_.refusals["mlx5_vfio_pci"] = EINVAL;  // once
+  setMigratable_ = [this] {
+    if (!migratable_.back()) {
+      kernel_.refusals.clear();
+    }
+  };
+  EXPECT_THAT(failure("mlx5_vfio_pci"), HasSubstr("the previous driver was restored"));
+  EXPECT_EQ(driver(), "mlx5_vfio_pci");
+  EXPECT_THAT(migratable_, ElementsAre(true, false));
+}
+
 TEST_F(BindDriverTest, RestoresTheDriverOfAVfThatCannotBeMadeMigratable) {
   tree_.driver("mlx5_vfio_pci");
+  firmware_.reset();
   setMigratable_ = [this] {
     if (migratable_.back()) {
       throw Error("the PF is not in switchdev mode");

@@ -41,7 +41,9 @@ std::string portMessage(const std::string& device, std::uint32_t port, std::uint
 }
 
 std::optional<PortFunction> portIn(const std::string& dump, unsigned index = 1) {
-  return parsePortFunction(dump, portFamily, portPf, index);
+  const auto ports = parsePortFunctions(dump, portFamily, portPf);
+  const auto found = ports.find(index);
+  return found == ports.end() ? std::nullopt : std::optional(found->second);
 }
 
 TEST(PortFunctionReply, FindsThePortOfTheVf) {
@@ -51,7 +53,7 @@ TEST(PortFunctionReply, FindsThePortOfTheVf) {
   EXPECT_EQ(portIn(dump), (PortFunction{2, false}));
   EXPECT_EQ(portIn(dump, 0), (PortFunction{1, true}));
   EXPECT_EQ(portIn(dump, 2), std::nullopt);
-  EXPECT_EQ(parsePortFunction(dump, portFamily + 1, portPf, 1), std::nullopt);
+  EXPECT_TRUE(parsePortFunctions(dump, portFamily + 1, portPf).empty());
 }
 
 TEST(PortFunctionReply, TellsWhereTheCapabilityDoesNotExist) {

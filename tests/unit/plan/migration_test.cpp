@@ -13,6 +13,7 @@
 namespace vfpass::plan {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -148,11 +149,82 @@ TEST_F(MigrationTest, RefusesAPfThatCannot) {
                           "legacy mode, in which no VF can be made migratable"));
   kernel.pfSettings[pf().address].eswitchMode = EswitchMode::switchdev;
   pf().linkLayer = LinkLayer::infiniband;
-  EXPECT_THAT(objections(), testing::Contains(HasSubstr("PF 0000:01:00.0 is InfiniBand")));
+  EXPECT_THAT(objections(), Contains(HasSubstr("PF 0000:01:00.0 is InfiniBand")));
   pf().linkLayer = LinkLayer::ethernet;
   pf().vendor = 0x8086;
   pf().driver = "ice";
-  EXPECT_THAT(objections(), testing::Contains(HasSubstr("is not a NIC of mlx5_core")));
+  EXPECT_THAT(objections(), Contains(HasSubstr("is not a NIC of mlx5_core")));
+}
+
+TEST_F(MigrationTest, RefusesAFirmwareThatSavesNoVf) {
+  noteMigratable(pf(), {{0, std::nullopt}, {1, std::nullopt}});
+  EXPECT_THAT(objections(),
+              ElementsAre("m.yaml:4:5: rail0 has `migration: vfio`, but PF 0000:01:00.0 cannot "
+                          "save the state of a VF: devlink shows no `migratable` at the ports of "
+                          "its VFs"));
+  noteMigratable(pf(), {{1, false}});
+  EXPECT_THAT(objections(), IsEmpty());
+  noteMigratable(pf(), {});
+  EXPECT_THAT(objections(), IsEmpty()) << "without ports it is unknown";
+}
+
+TEST_F(MigrationTest, BindsAVfAgainThatIsNotMigratable) {
+  VirtualFunction& vf = pf().vfs[1];
+  vf.driver = vf.driverOverride = "mlx5_vfio_pci";
+  vf.migratable = false;
+  const BindDriver bound{vf.address, "mlx5_vfio_pci", "mlx5_vfio_pci"};
+  const BindDriver found{vf.address, "mlx5_vfio_pci", "mlx5_vfio_pci", false};
+  const auto decision = decide();
+  EXPECT_THAT(migrationBindings(decision.plan.steps), ElementsAre(bound));
+  EXPECT_THAT(decision.plan.steps,
+              Contains(testing::AllOf(testing::Field(&Step::undo, Contains(Action(found))),
+                                      testing::Field(&Step::reason, HasSubstr("not migratable")))));
+  const auto& leases = decision.leases;
+  const auto prepared = [&] {
+    const auto plan =
+        planPrepare(input.domain, "train0", leases, leases, kernel.inventory(), "boot").plan;
+    return migrationBindings(plan.steps);
+  };
+  EXPECT_THAT(prepared(), ElementsAre(bound));
+  kernel.bindDriver(bound);
+  EXPECT_EQ(vf.migratable, true);
+  EXPECT_THAT(prepared(), IsEmpty());
+  const auto restore = planRestore(leases, leases, kernel.inventory(), {}).steps;
+  EXPECT_THAT(migrationBindings(restore), ElementsAre(found));
+}
+
+TEST_F(MigrationTest, LeavesAVfMigratableThatWasSoBefore) {
+  pf().vfs[1].migratable = true;
+  const auto leases = decide().leases;
+  ASSERT_EQ(leases.size(), 1U);
+  EXPECT_EQ(leases[0].original.migratable, true);
+  pf().vfs[1].driver = "mlx5_vfio_pci";
+  const auto restore = planRestore(leases, leases, kernel.inventory(), {}).steps;
+  EXPECT_THAT(migrationBindings(restore),
+              ElementsAre(BindDriver{pf().vfs[1].address, "mlx5_core", "", true}));
+}
+
+TEST_F(MigrationTest, RecordsTheFirmwareOfAnEntryThatMigratesFromNowOn) {
+  pf().vfs[1].migratable = true;
+  input.mapping.vfs[0].migrates = false;
+  input.leases = decide().leases;
+  ASSERT_EQ(input.leases.size(), 1U);
+  EXPECT_EQ(input.leases[0].original.migratable, std::nullopt);
+  input.mapping.vfs[0].migrates = true;
+  EXPECT_EQ(decide().leases.at(0).original.migratable, true);
+}
+
+TEST_F(MigrationTest, LeavesTheVfOfARunningGuest) {
+  pf().vfs[1].driver = "mlx5_vfio_pci";
+  pf().vfs[1].migratable = false;
+  input.leases = decide().leases;
+  input.mapping.vfs[0].settings.rate = Rate{0, 1000};
+  input.active = true;
+  input.plugged = {"rail0"};
+  const auto decision = decide();
+  EXPECT_THAT(decision.objections, IsEmpty());
+  EXPECT_FALSE(decision.plan.steps.empty());
+  EXPECT_THAT(migrationBindings(decision.plan.steps), IsEmpty());
 }
 
 TEST_F(MigrationTest, ReplacesTheDriverOnlyOfAStoppedGuest) {
@@ -164,7 +236,7 @@ TEST_F(MigrationTest, ReplacesTheDriverOnlyOfAStoppedGuest) {
               ElementsAre(HasSubstr("driver mlx5_vfio_pci instead of vfio-pci")));
   input.active = true;
   input.plugged = {"rail0"};
-  EXPECT_THAT(objections(), testing::Contains(HasSubstr("cannot replace its device")));
+  EXPECT_THAT(objections(), Contains(HasSubstr("cannot replace its device")));
 }
 
 }  // namespace

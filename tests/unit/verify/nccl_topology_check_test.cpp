@@ -37,6 +37,15 @@ TEST_F(NcclTopologyCheckTest, WarnsWithoutTopologyFile) {
   EXPECT_THAT(finding.remedy, HasSubstr("run `vfpass guest-setup train0`"));
 }
 
+TEST_F(NcclTopologyCheckTest, JudgesTheFileOfAGuestThatNeedsNone) {
+  const auto judged = [&] { return judgeNcclFile(agent, "a command", devices, conf, daemonFile); };
+  devices = {{at("0000:05:00.0")}};
+  EXPECT_EQ(judged(), std::nullopt);
+  write(daemonFile, "<system version=\"1\"><pci busid=\"0000:06:00.0\"/></system>");
+  ASSERT_TRUE(judged());
+  EXPECT_EQ(judged()->outcome, Outcome::warning);
+}
+
 TEST_F(NcclTopologyCheckTest, FindsFileNamedInNcclConf) {
   write(conf, "NCCL_DEBUG=INFO\nNCCL_TOPO_FILE=" + ours + "\n");
   EXPECT_EQ(check().outcome, Outcome::warning) << "the named file does not exist";

@@ -136,7 +136,7 @@ inline constexpr milliseconds agentCleanupSent{500};
 inline constexpr seconds agentPing{5};
 /// Asking whether the guest uses a device, before it is unplugged.
 inline constexpr seconds deviceUse{60};
-/// The one query of `doctor --vm`.
+/// The queries of `doctor --vm`, together.
 inline constexpr seconds doctorAgent{10};
 
 // vfpass guest-setup.

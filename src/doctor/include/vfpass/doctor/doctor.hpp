@@ -51,8 +51,8 @@ struct NvlinkRequirement {
 struct MirroredGuest {
   std::string domain;                       ///< its name
   std::vector<std::string> behindSwitches;  ///< entries of the mapping
-  /// If it runs and a device is behind a switch: what verify::judgeNcclTopology found; waived if
-  /// the agent did not respond.
+  /// If it runs: what verify::judgeNcclTopology found; waived if the agent did not respond. Empty
+  /// as well if the guest has no file, and no device is behind a switch.
   std::optional<Finding> topologyFile = {};
 };
 
@@ -110,6 +110,9 @@ struct Inquiries {
   /// a captured tree.
   std::map<std::string, std::string>* answers = nullptr;
 };
+
+/// In a captured tree, below `vfpass/`: libvirt did not tell the versions when it was taken.
+inline constexpr const char* versionsNotObserved = "libvirt/versions-not-observed";
 
 /// Runs every check, in the order of the chain from the processor to the guest: the first failure
 /// is the first broken link. Changes nothing.

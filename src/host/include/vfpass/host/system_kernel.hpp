@@ -52,6 +52,7 @@ class SystemKernel final : public Kernel {
   void setVfProbing(const PciAddress& pf, bool on) override;
   std::vector<RefusedAttribute> configureVfs(const ConfigureVfs& action) override;
   std::vector<RefusedAttribute> restoreVfs(const ConfigureVfs& action) override;
+  MigratableVfs migratableVfs(const PciAddress& pf) override;
   void bindDriver(const BindDriver& action) override;
   std::vector<std::exception_ptr> bindDrivers(const std::vector<BindDriver>& actions) override;
   std::vector<ResetOutcome> resetFunctions(const std::vector<ResetFunction>& actions,

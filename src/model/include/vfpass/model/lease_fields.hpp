@@ -93,6 +93,7 @@ void fields(Archive& archive, VfOriginal& original) {
   archive.driver("driver-override", original.driverOverride);
   archive("settings", original.settings);
   archive("created", original.created);
+  archive("migratable", original.migratable);
 }
 
 /// Everything that attach decides about a lease, and so what the metadata of its domain records.

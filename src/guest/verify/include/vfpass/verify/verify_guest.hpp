@@ -112,4 +112,10 @@ Finding judgeNcclTopology(
     const std::vector<NcclFileDevice>& devices = {}, const std::string& confFile = "/etc/nccl.conf",
     const std::string& daemonFile = "/var/run/nvidia-topologyd/virtualTopology.xml");
 
+/// The same of a guest that can do without such a file; nullopt: it has none.
+std::optional<Finding> judgeNcclFile(
+    agent::Agent& agent, const std::string& guestSetup, const std::vector<NcclFileDevice>& devices,
+    const std::string& confFile = "/etc/nccl.conf",
+    const std::string& daemonFile = "/var/run/nvidia-topologyd/virtualTopology.xml");
+
 }  // namespace vfpass::verify
