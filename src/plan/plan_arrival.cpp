@@ -42,11 +42,29 @@ bool canMove(const Lease& lease) {
   return isVf(lease) && (vfOf(lease).teamingWith || migrates(lease));
 }
 
+// The keys by which a mapping gives a VF what the guest has seen of it; empty if there is none for
+// one of the terms. A teamed VF has the MAC of its standby in the XML.
+std::string keysFor(const std::vector<std::string>& terms, const Lease& arriving) {
+  const VfSettings& seen = vfOf(arriving).settings;
+  std::vector<std::string> keys;
+  for (const auto& term : terms) {
+    if (term == "mac" && seen.mac && migrates(arriving)) {
+      keys.push_back("`mac: \"" + toString(*seen.mac) + "\"`");
+    } else if (term == "msix-vectors" && seen.msixVectors) {
+      keys.push_back("`msix-vectors: " + std::to_string(*seen.msixVectors) + "`");
+    } else {
+      return {};
+    }
+  }
+  return join(keys, " and ");
+}
+
 class ArrivingDomain {
  public:
   ArrivingDomain(Arrival arrival, const Uuid& domain, const std::string& name)
       : saved_(arrival == Arrival::restore),
         domain_(domain),
+        name_(name),
         remedy_(arrivalRemedy(arrival, name)) {}
 
   void compare(const Lease& arriving, const std::vector<Lease>& known) {
@@ -71,8 +89,9 @@ class ArrivingDomain {
     const auto visible = differingTerms(withHostTerms(arriving, *own), *own);
     if (!visible.empty()) {
       object(subject() + " has " + describe(arriving) +
-             ", but its lease on this host differs in what the guest would notice: " +
-             join(visible, ", "));
+                 ", but its lease on this host differs in what the guest would notice: " +
+                 join(visible, ", "),
+             remedyFor(visible, arriving));
     }
   }
 
@@ -99,10 +118,23 @@ class ArrivingDomain {
   static std::string describe(const Lease& lease) {
     return lease.entry + " (" + describeDevice(lease) + ")";
   }
-  void object(const std::string& message) { decision_.objections.push_back({message, remedy_}); }
+  // `vfpass attach` alone keeps the lease's MAC and vectors.
+  [[nodiscard]] std::string remedyFor(const std::vector<std::string>& terms,
+                                      const Lease& arriving) const {
+    const std::string keys = saved_ ? "" : keysFor(terms, arriving);
+    return keys.empty() ? remedy_
+                        : "write " + keys + " for " + arriving.entry +
+                              " in the mapping on this host, and run `vfpass attach " +
+                              printable(shellQuoted(name_)) + "` here before the migration";
+  }
+  void object(const std::string& message) { object(message, remedy_); }
+  void object(const std::string& message, const std::string& remedy) {
+    decision_.objections.push_back({message, remedy});
+  }
 
   bool saved_;
   Uuid domain_;
+  std::string name_;
   std::string remedy_;
   bool differs_ = false;
   ArrivalDecision decision_;

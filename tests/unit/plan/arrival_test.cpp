@@ -122,9 +122,15 @@ TEST_F(ArrivalTest, ReplacesAVfThatMigratesByVfioOnBothHosts) {
   EXPECT_THAT(migrate().leases, ElementsAre(here));
   vfOf(here).settings.msixVectors = 17;
   EXPECT_THAT(onlyObjection(migrate()), HasSubstr("notice: msix-vectors"));
+  EXPECT_THAT(migrate().objections.front().remedy,
+              HasSubstr("write `msix-vectors: 9` for rail0 in the mapping on this host"));
   vfOf(here).settings.msixVectors = 9;
   vfOf(here).settings.mac = MacAddress{{2, 0, 0, 0, 0, 1}};
   EXPECT_THAT(onlyObjection(migrate()), HasSubstr("notice: mac"));
+  EXPECT_EQ(migrate().objections.front().remedy,
+            "write `mac: \"" + toString(*vfOf(there).settings.mac) +
+                "\"` for rail0 in the mapping on this host, and run `vfpass attach train0` here "
+                "before the migration");
 }
 
 TEST_F(ArrivalTest, RefusesAVfThatMigratesOnOneHostAndIsTeamedOnTheOther) {
