@@ -18,7 +18,7 @@ source /vfpass/tests/lab/teamed.sh
 source /vfpass/tests/lab/two_hosts_common.sh
 
 # The guest has VF 0 of the first host and VF 1 of the second, whose VF 0 is the peer.
-index=$((number - 1))
+map_guest() { mapping g rail0 "$pf" "index: $((number - 1))" 'migration: vfio'; }
 join_all() { join_netdevs "$netdev" "$(representor_of "$pf" 0)" "$(representor_of "$pf" 1)"; }
 is_reserved() { test "$(lease_state g)" = reserved; }
 # as_at_first: whether this host's VFs are as before the first attach.
@@ -44,7 +44,6 @@ expect "host apply" vfpass host apply
 expect "each VF has a representor" wait_until 30 representors_are "pf0vf0 pf0vf1"
 require "representors and wire are joined" join_all
 expect "hook install" vfpass hook install
-mapping g rail0 "$pf" "index: $index" 'migration: vfio'
 took "the section"
 
 if [ "$role" = second ]; then
@@ -56,8 +55,9 @@ if [ "$role" = second ]; then
     vf_states "$pf" >/tmp/vfs.first
     expect "another VM is defined" define_tiny other
     mapping other rail0 "$pf" 'index: 1' 'migration: vfio'
-    expect "it has the VF" vfpass attach other
+    require "it has the VF" vfpass attach other
     rm "$vms/other.yaml"
+    map_guest
     serve_first 2200
     as_at_first
     finish
@@ -91,6 +91,7 @@ guest_xml g | permit_migration ua-vfpass-rail0 >/tmp/g.xml
 expect "the guest is defined" virsh --quiet define /tmp/g.xml
 settle g
 virsh dumpxml --inactive --security-info g >/tmp/g.xml
+map_guest
 expect "attach" vfpass attach g
 expect "the guest starts" virsh --quiet start g
 expect "its agent answers" wait_for_agent g 300
@@ -131,6 +132,8 @@ refuse "the migration is refused" migrate
 expect_said "it names the MAC" "its lease on this host differs in what the guest would notice: mac"
 stays
 expect_equal "the lease there is not in use" reserved "$(state_there g)"
+# A lease keeps its MAC as long as the mapping has `mac: auto`.
+expect "detach there" there vfpass detach g
 took "the section"
 
 section "both hosts before a migration"
@@ -168,8 +171,11 @@ section "a migration that is aborted"
 expect "the migration is slow" virsh --quiet migrate-setspeed g 1
 migrate >/tmp/migrate 2>&1 &
 migration=$!
-expect "its memory is sent" wait_until 300 sent_more g 0
-expect "more of it is sent" wait_until 120 sent_more g "$(sent g)"
+sent_or_ended() { sent_more g "$1" || ! kill -0 "$migration"; }
+# memory_is_sent BYTES: more than that. Prints the reason of a migration that has ended.
+memory_is_sent() { wait_until 300 sent_or_ended "$1"; cat /tmp/migrate; sent_more g "$1"; }
+expect "its memory is sent" memory_is_sent 0
+expect "more of it is sent" memory_is_sent "$(sent g)"
 expect_equal "the guest waits there" paused "$(there virsh domstate g | head -n 1)"
 expect "its pings reach the peer meanwhile" wait_until 120 pings_exceed "$(($(pings) + 2))"
 expect "domjobabort" virsh --quiet domjobabort g
@@ -177,15 +183,15 @@ fails
 
 section "a target whose QEMU dies after the VF was suspended"
 suspensions() { grep -c ' SUSPEND_VHCA ok' /lab/control/pf0.log; }
+suspended=$(suspensions)
 suspensions_exceed() { test "$(suspensions)" -gt "$1"; }
 expect "the memory is sent as fast as it can be" virsh --quiet migrate-setspeed g 10000
 permit_long_stop
-expect_equal "the VF was not suspended yet" 0 "$(suspensions)"
 there 'until test -e /lab/link/suspended; do sleep 0.05; done; pkill -KILL -f "qemu-system.* guest=[g],"' &
 killer=$!
 migrate >/tmp/migrate 2>&1 &
 migration=$!
-expect "the VF is suspended" wait_until 300 suspensions_exceed 0
+expect "the VF is suspended" wait_until 300 suspensions_exceed "$suspended"
 touch /lab/link/suspended
 wait "$killer"
 expect_equal "QEMU was killed" 0 "$?"
@@ -226,7 +232,7 @@ expect "no drift" vfpass status g
 took "the section"
 
 section "detach"
-expect "the guest is off" shut_down_guest g
+expect "the guest is off" shut_down_guest g 300
 expect "the lease is reserved" wait_until 120 is_reserved
 expect "detach" vfpass detach g
 expect "detach there" there vfpass detach g
