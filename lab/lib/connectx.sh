@@ -77,6 +77,18 @@ devlink_port() {
 # migratable PF INDEX: prints enable, disable or, where the firmware cannot, null.
 migratable() { port_function "$1" "$2" | jq -r .migratable; }
 
+# moved VPORT saved|loaded: how often the first card of this host has done so with the VF's state, which is longer than the mark of a running one.
+moved() { grep -c "migration: vport $1 $2, [0-9]\{3,\} bytes" /lab/control/pf0.log; }
+
+# permit_migration ALIAS: adds to a domain's XML what makes QEMU move the device without page tracking, which it does only on demand; libvirt
+# has no element for that.
+permit_migration() {
+    local schema="xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'" property
+    property="<qemu:property name='enable-migration' type='string' value='on'/>"
+    sed "s|<domain type='kvm'>|<domain type='kvm' $schema>|
+        s|</domain>|<qemu:override><qemu:device alias='$1'><qemu:frontend>$property</qemu:frontend></qemu:device></qemu:override>&|"
+}
+
 # vf_states PF: a line for each VF: its driver, its override, and what devlink's port of it has.
 vf_states() {
     local vf index
@@ -94,11 +106,17 @@ representor_of() { devlink -j port show "$(devlink_port "$1" "$2")" 2>/dev/null 
 # the host. A bridge would not: mlx5 refuses to be its port unless the card can match a frame's source by metadata
 # (mlx5_esw_bridge_create), which the model cannot. A VF has a link while its representor is up (mlx5e_rep_open).
 join_representors() {
-    local pf=$1 index representors=() one
+    local pf=$1 index representors=()
     shift
     for index; do representors+=("$(representor_of "$pf" "$index")"); done
+    join_netdevs "${representors[@]}"
+}
+
+# join_netdevs NETDEV...: join_representors by name. In switchdev mode the PF's netdev represents the wire.
+join_netdevs() {
+    local one
     modprobe -a sch_ingress cls_matchall act_mirred || return
-    for one in "${representors[@]}"; do repeat_frames "$one" "${representors[@]}" || return; done
+    for one; do repeat_frames "$one" "$@" || return; done
 }
 
 # repeat_frames FROM TO...: TO may contain FROM.

@@ -50,6 +50,11 @@ mapping() {
     } >"$vms/$vm.yaml"
 }
 
+# switch_mode_policy PF MODE: writes host.yaml.
+switch_mode_policy() {
+    printf 'version: 1\npfs:\n  - pf: {pci: "%s"}\n    embedded-switch-mode: %s\n    allow-disruption: true\n' "$@" >/etc/vfpass/host.yaml
+}
+
 # vf_attributes NETDEV INDEX: the VF's attributes as iproute2 reads them from the PF's driver. IPoIB reports its own hardware
 # address as the VF's, which is not stable: it begins with the number of a queue pair.
 vf_attributes() { ip -d link show dev "$1" | sed -n "/vf $2 /{s|link/infiniband [0-9a-f:]* ||;p}"; }

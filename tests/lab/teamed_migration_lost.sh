@@ -48,42 +48,26 @@ attach_on_both user
 expect "a starts there" there virsh --quiet start --paused a
 expect "a is ended there" there virsh --quiet destroy a
 
-# What a migration that fails leaves as it was: leases, VFs, unfinished work, the domain, and what doctor finds for it.
-cat >/lab/link/state.sh <<'STATE'
-source /vfpass/tests/lab/common.sh
-# On a busy machine libvirt may be too slow for the command's deadline.
-wait_until 120 eval 'leases >/tmp/leases && test -s /tmp/leases'
-cat /tmp/leases
-snapshot_host /tmp/vfs "$(pf_address 0)"
-cat /tmp/vfs
-vfpass recover 2>&1
-vfpass status a
-echo "status: exit code $?"
-virsh domstate a
-virsh dumpxml --inactive a
-vfpass doctor --vm a --json | jq -r '.findings[] | "\(.key) \(.subject): \(.result)"'
-STATE
+# shellcheck disable=SC2016  # for the script's shell
+write_state_script a 'snapshot_host /tmp/vfs "$(pf_address 0)"; cat /tmp/vfs'
 unchanged_here() {
-    bash /lab/link/state.sh >/tmp/here.now
+    whole_state_here >/tmp/here.now
     expect_same_file "this host is as before" /tmp/here /tmp/here.now
     expect "the guest has its VF" has_function a "$(vf_of "$pf" 0)"
     expect "it uses it" wait_until 300 has_team 2
 }
 unchanged_there() {
-    expect "the guest is off there" wait_until 60 off_there
-    there bash /lab/link/state.sh >/tmp/there.now
+    expect "the guest is off there" wait_until 60 off_there a
+    whole_state_there >/tmp/there.now
     expect_same_file "the other host is as before" /tmp/there /tmp/there.now
 }
-off_there() { there virsh domstate a | grep -q 'shut off' && there bash -c "'source /vfpass/tests/lab/common.sh; leases'" | grep -q reserved; }
 
-sent() { virsh domjobinfo a --rawstats | sed -n 's/^ *memory_processed: *//p'; }
-sent_more() { test "$(sent)" -gt "$1"; }
 # begin: begins a migration and waits until memory is sent and the guest has only its twin.
 begin() {
     migrate_slowly
     expect "the guest has only its twin" wait_until 300 has_team 1
-    expect "its memory is sent" wait_until 60 sent_more 0
-    expect "more of it is sent" wait_until 60 sent_more "$(sent)"
+    expect "its memory is sent" wait_until 60 sent_more a 0
+    expect "more of it is sent" wait_until 60 sent_more a "$(sent a)"
     expect_equal "the guest waits there" paused "$(there virsh domstate a | head -n 1)"
     virsh domjobinfo a
 }
@@ -97,8 +81,8 @@ fails() {
 section "the guest"
 start_with_team
 expect_contains "its VF has its VLAN" "vlan 11" vf_attributes "$netdev" 0
-bash /lab/link/state.sh >/tmp/here
-there bash /lab/link/state.sh >/tmp/there
+whole_state_here >/tmp/here
+whole_state_there >/tmp/there
 expect "the state of this host is complete" grep -q '^\["a","rail0",.*"running"\]' /tmp/here
 expect "so is that of the other one" grep -q '^\["a","rail0",.*"reserved"\]' /tmp/there
 took "the guest"

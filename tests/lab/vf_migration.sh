@@ -15,9 +15,6 @@ source /vfpass/tests/lab/rdma_common.sh
 # shellcheck source=SCRIPTDIR/two_hosts_common.sh
 source /vfpass/tests/lab/two_hosts_common.sh
 
-# moved WHAT: how often the card of this host has saved or loaded the state of a VF, which is longer than the mark of a running one.
-moved() { grep -c "migration: vport 1 $1, [0-9]\{3,\} bytes" /lab/control/pf0.log; }
-
 section "$role host: a VF that can be moved"
 require "mlx5_core loads" load_mlx5
 pf=$(pf_address 0) netdev=$(pf_netdev 0)
@@ -51,18 +48,14 @@ if [ "$role" = second ]; then
     expect "it waits for a connection" wait_until 60 in_vf 1 "grep -q ':1B59 .* 0A ' /proc/net/tcp"
     serve_first 1800
     expect_equal "the peer has received nothing wrong" "" "$(grep -vxE '[0-9]+' /tmp/answered)"
-    expect_equal "the card has loaded the VF's state once" 1 "$(moved loaded)"
+    expect_equal "the card has loaded the VF's state once" 1 "$(moved 1 loaded)"
     expect_equal "the card knew every command" "" "$(grep -h ' 0x2 ' /lab/control/pf0.log)"
     finish
 fi
 
-# guest_with_vf: QEMU moves a VF without page tracking only on demand; libvirt has no element for that.
 guest_with_vf() {
-    local schema="xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'" property
-    property="<qemu:property name='enable-migration' type='string' value='on'/>"
     hostdev_xml "$vf" | sed "s|<source>|<driver name='vfio' model='mlx5_vfio_pci'/><alias name='ua-vf'/>&|" >/tmp/vf.xml
-    guest_xml g --rdma --device /tmp/vf.xml | sed "s|<domain type='kvm'>|<domain type='kvm' $schema>|
-        s|</domain>|<qemu:override><qemu:device alias='ua-vf'><qemu:frontend>$property</qemu:frontend></qemu:device></qemu:override>&|"
+    guest_xml g --rdma --device /tmp/vf.xml | permit_migration ua-vf
 }
 ping_from_guest() { guest_shell g 'ping -c 3 -W 10 192.0.2.1'; }
 # rounds: how many the guest has exchanged with the peer over its connection.
@@ -102,7 +95,7 @@ expect "the guest may be stopped for minutes" virsh --quiet migrate-setmaxdownti
 expect "the guest migrates" timeout 900 virsh --quiet migrate --live g "$target" --migrateuri tcp://10.98.0.2
 took "the migration"
 expect "it is off here" wait_until 30 guest_off g
-expect_equal "the card has saved the VF's state once" 1 "$(moved saved)"
+expect_equal "the card has saved the VF's state once" 1 "$(moved 1 saved)"
 expect "it runs there" there 'virsh domstate g | grep -q running'
 export LIBVIRT_DEFAULT_URI="$target"
 expect "it reaches the peer" wait_until 120 ping_from_guest

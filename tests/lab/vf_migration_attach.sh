@@ -13,7 +13,6 @@ source /vfpass/lab/lib/connectx.sh
 # finding KEY FIELD: of doctor's finding about the first PF.
 finding() { jq -r --arg key "$1" --arg netdev "$netdev" ".findings[] | select(.key == \$key and .subject == \$netdev).$2" /tmp/doctor.json; }
 examine() { vfpass doctor --json >/tmp/doctor.json || test $? = 1; }
-policy() { printf 'version: 1\npfs:\n  - pf: {pci: "%s"}\n    embedded-switch-mode: %s\n    allow-disruption: true\n' "$pf" "$1" >/etc/vfpass/host.yaml; }
 mode_of() { devlink -j dev eswitch show "pci/$1" | jq -r '.dev[].mode'; }
 # host_state FILE: what a detach has to restore. The driver gives a VF that has no MAC a new one each time that it is bound.
 host_state() { { vf_states "$pf" && vf_states "$weak"; } >"$1"; }
@@ -29,12 +28,7 @@ for index in 0 1; do ip link set dev "$netdev" vf "$index" mac "02:aa:00:00:00:0
 ip link set dev "$(pf_netdev 1)" vf 0 mac 02:aa:00:00:01:00
 ip link set dev "$netdev" up
 start_libvirt
-# QEMU moves a VF without page tracking only on demand; libvirt has no element for that.
-schema="xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'"
-property="<qemu:property name='enable-migration' type='string' value='on'/>"
-guest_xml g | sed "s|<domain type='kvm'>|<domain type='kvm' $schema>|
-    s|</domain>|<qemu:override><qemu:device alias='ua-vfpass-rail0'><qemu:frontend>$property</qemu:frontend></qemu:device></qemu:override>&|" \
-    >/tmp/g.xml
+guest_xml g | permit_migration ua-vfpass-rail0 >/tmp/g.xml
 expect "the guest is defined" virsh --quiet define /tmp/g.xml
 settle g
 expect "hook install" vfpass hook install
@@ -58,7 +52,7 @@ expect_contains "it names the mapping" "rail0 has \`migration: vfio\`" finding e
 took "the section"
 
 section "switchdev mode"
-policy switchdev
+switch_mode_policy "$pf" switchdev
 expect "host apply" vfpass host apply
 expect_equal "devlink reports the mode" switchdev "$(mode_of "$pf")"
 expect "each VF has a representor" wait_until 30 representors_are "pf0vf0 pf0vf1"
@@ -193,7 +187,7 @@ unchanged
 took "the section"
 
 section "legacy mode again"
-policy legacy
+switch_mode_policy "$pf" legacy
 expect "host apply" vfpass host apply
 expect_equal "devlink reports the mode" legacy "$(mode_of "$pf")"
 expect_equal "the kernel complains only of the fault" 1 "$(complaints | grep -c .)"
