@@ -219,7 +219,8 @@ TEST_F(MigrationTest, LeavesTheVfOfARunningGuest) {
   pf().vfs[1].migratable = false;
   input.leases = decide().leases;
   input.mapping.vfs[0].settings.rate = Rate{0, 1000};
-  input.active = true;
+  EXPECT_THAT(migrationBindings(decide().plan.steps), testing::SizeIs(1));
+  input.active = input.scope.live = true;
   input.plugged = {"rail0"};
   const auto decision = decide();
   EXPECT_THAT(decision.objections, IsEmpty());
