@@ -74,8 +74,8 @@ std::vector<verify::NcclFileDevice> devicesOfFile(agent::Agent& agent, const Gue
   return devices;
 }
 
-// Asks the agent once for each and does not wait for a guest that does not answer. nullopt: the
-// guest has no file, and needs none.
+// Sends each query to the agent once, and does not wait for a guest that does not answer. nullopt:
+// the guest has no file and needs none.
 std::optional<Finding> topologyFileOf(Session& session, const DomainDescription& domain,
                                       const Topology& topology, const std::vector<Lease>& leases,
                                       bool needed) {

@@ -193,14 +193,15 @@ std::vector<Diagnosis> diagnose(Session& session, const host::Root& root, const 
   return diagnoses;
 }
 
-doctor::Inquiries inquiriesOf(Session& session, const std::function<void(const Error&)>& silence) {
+doctor::Inquiries inquiriesOf(Session& session,
+                              const std::function<void(const Error&)>& onSilence) {
   doctor::Inquiries inquiries;
-  inquiries.hypervisorVersions = [&session, silence]() -> std::optional<std::string> {
+  inquiries.hypervisorVersions = [&session, onSilence]() -> std::optional<std::string> {
     try {
       return session.daemonVersions();
     } catch (const Error& error) {
-      if (silence) {
-        silence(error);
+      if (onSilence) {
+        onSilence(error);
       } else {
         session.verbose(error.what());  // doctor reports the missing answer as a finding
       }

@@ -77,9 +77,9 @@ std::vector<Diagnosis> diagnosesOfVm(Session& session, const std::string& vm);
 
 /// Doctor's queries to libvirt. They run only when a check needs them, and never for a captured
 /// tree. The result must not outlive the session.
-/// `silence` is told why libvirt does not answer; without it, that is shown with -v.
+/// If libvirt does not answer, `onSilence` gets the reason; without `onSilence`, -v prints it.
 doctor::Inquiries inquiriesOf(Session& session,
-                              const std::function<void(const Error&)>& silence = {});
+                              const std::function<void(const Error&)>& onSilence = {});
 
 /// The units that host.yaml and these mappings need.
 std::vector<doctor::RequiredUnit> requiredUnits(const config::Configuration& configuration,

@@ -403,7 +403,7 @@ void checkMigration(const MappedVf& entry, const PhysicalFunction& pf,
     objections.push_back({subject + name +
                               " cannot save the state of a VF: devlink shows no `migratable` at "
                               "the ports of its VFs",
-                          "run `vfpass doctor`: vf-migration names what firmware and kernel lack; "
+                          "run `vfpass doctor`: vf-migration says what kernel and firmware need; "
                           "or use `teaming:` instead"});
   }
 }

@@ -42,8 +42,8 @@ bool canMove(const Lease& lease) {
   return isVf(lease) && (vfOf(lease).teamingWith || migrates(lease));
 }
 
-// The keys by which a mapping gives a VF what the guest has seen of it; empty if there is none for
-// one of the terms. A teamed VF has the MAC of its standby in the XML.
+// The lines of a mapping that give the VF here the values that the arriving guest has, for these
+// terms; empty if a term has no key. The MAC of a teamed VF comes from the XML, not the mapping.
 std::string keysFor(const std::vector<std::string>& terms, const Lease& arriving) {
   const VfSettings& seen = vfOf(arriving).settings;
   std::vector<std::string> keys;

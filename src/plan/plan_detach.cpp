@@ -91,8 +91,8 @@ void restoreBinding(const Lease& lease, const VirtualFunction& vf, bool removed,
   if (removed) {
     bind = {vf.address, "", ""};
   }
-  const bool firmware = bind.migratable && bind.migratable != vf.migratable;
-  if (firmware || bind.driver != vf.driver || bind.driverOverride != vf.driverOverride) {
+  const bool changesFirmware = bind.migratable && bind.migratable != vf.migratable;
+  if (changesFirmware || bind.driver != vf.driver || bind.driverOverride != vf.driverOverride) {
     steps.push_back({bind,
                      {bindingOf(lease, vf)},
                      "this was its driver before " + lease.entry + " was attached"});

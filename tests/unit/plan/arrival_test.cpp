@@ -158,6 +158,10 @@ TEST_F(ArrivalTest, RefusesWhatTheGuestWouldNotice) {
                 vfOf(each).settings.mac = MacAddress{{2, 0, 0, 0, 0, 1}};
               }),
               HasSubstr("its lease on this host differs in what the guest would notice: mac"));
+  vfOf(here).settings.mac = MacAddress{{2, 0, 0, 0, 0, 1}};
+  EXPECT_THAT(migrate().objections.front().remedy, HasSubstr("with the XML of the other one"))
+      << "a teamed VF has its standby's MAC";
+  vfOf(here).settings.mac = vfOf(there).settings.mac;
   EXPECT_THAT(termOf([](Lease& each) { each.guest.address.bus = 9; }),
               HasSubstr("notice: guest address"));
   EXPECT_THAT(termOf([](Lease& each) { vfOf(each).teamingWith = "net1"; }),
