@@ -83,6 +83,13 @@ class Budget(unittest.TestCase):
     def test_excludes_the_time_of_the_other_tests(self):
         self.assertEqual(600 + 70, select.fixed_seconds(all_tests(), COSTS))
 
+    def test_a_part_runs_as_far_as_it_fits_beside_the_others(self):
+        durations = all_durations() | {"sanitized": lab_tests.Duration(1000, "2026-01-01", "")}
+        for slowness, seconds, wanted in ((1, 5000, 65), (1, 670 + 500, 50), (1, 670, 0), (1, 0, 0), (2, 740 + 500, 25)):
+            costs = lab_tests.Costs(durations, {}, slowness)
+            self.assertEqual(wanted, select.percent_that_fits("sanitized", 65, seconds, all_tests(), costs))
+        self.assertEqual(65, select.percent_that_fits("sanitized", 65, 0, all_tests(), COSTS), "not recorded")
+
     def test_counts_the_timeout_of_a_test_without_a_measurement(self):
         group = lab_tests.Group("new", [lab_test("new", seconds=777)])
         self.assertEqual(777, COSTS.of([group]))
@@ -251,6 +258,14 @@ class Checkouts(unittest.TestCase):
             text, _ = output_of(self.repository.folder, 900, "--measured", measured)
             self.assertIn(wanted, text, measured)
             self.assertEqual(measured == "quick=60", "tests take 3.0 times as long as recorded" in text)
+
+    def test_the_part_that_fits_is_written_and_counts(self):
+        self.repository.write("tests/lab/durations", "near 80 2026-01-01\npair 10 2026-01-01\nsanitized 1000 2026-01-01\n")
+        file = self.repository.folder / "percent"
+        for seconds, percent, left in ((1000, 65, 350), (500, 50, 0)):
+            text, _ = output_of(self.repository.folder, seconds, "--fit", "sanitized=65", "--percent-to", str(file))
+            self.assertEqual(f"{percent}\n", file.read_text(encoding="utf-8"))
+            self.assertIn(f" of {left} s", text)
 
     def test_pairs_are_selected_together(self):
         self.landed("README", "src/near/a.cpp")

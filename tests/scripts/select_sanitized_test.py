@@ -98,8 +98,10 @@ class Choice(WithCheckout):
     def choose(self, place, budget, hits):
         return select.choose(self.checkout.programs, place, budget, hits, self.costs)
 
-    def test_whose_turn_it_is_runs_in_any_case(self):
-        self.assertEqual(["rotation"], list(self.choose(0, 1, {"base": ((0, 0), "f")}).values()))
+    def test_whose_turn_it_is_runs_if_the_fuzz_targets_fit(self):
+        least = self.costs.of([])
+        self.assertEqual(["rotation"], list(self.choose(0, least, {"base": ((0, 0), "f")}).values()))
+        self.assertEqual({}, self.choose(0, least - 1, {"base": ((0, 0), "f")}))
 
     def test_changed_come_before_others(self):
         budget = self.costs.of([self.programs["base"], self.programs["host"]])
@@ -129,6 +131,14 @@ class Output(WithCheckout):
         text, programs, excluded = self.output(200)
         self.assertEqual((sorted(self.programs), "^$\n"), (sorted(programs.split()), excluded))
         self.assertNotIn("not now", text)
+
+    def test_builds_nothing_if_the_fuzz_targets_do_not_fit(self):
+        text, programs, excluded = self.output(1)
+        self.assertRegex(text, r"nothing this time, because the fuzz targets alone take about \d+ % of the build")
+        self.assertEqual("", programs)
+        for name in ("build", "fuzz", "mutations", "host"):
+            self.assertRegex(f"sanitized.{name}", excluded.strip())
+        self.assertNotRegex("lab.sanitized", excluded.strip())
 
 
 class OurCheckout(unittest.TestCase):
