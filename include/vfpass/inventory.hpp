@@ -82,6 +82,9 @@ struct VirtualFunction : Device {
 /// cannot save any.
 using MigratableVfs = std::map<unsigned, std::optional<bool>>;
 
+/// Whether devlink has ports of VFs, and none of them has `migratable`.
+bool savesNone(const MigratableVfs& found);
+
 /// A RoCE LAG: mlx5 combines the ports of a card whose netdevs are below one bond into one RDMA
 /// device, whatever its name (mlx5_bond_0, after rdma-core's renaming rocep59s0).
 struct RoceLag {
@@ -122,8 +125,7 @@ struct PhysicalFunction : Device {
   /// Read where a mapping sets `msix-vectors`: Kernel::totalVfVectors(). Empty: not read, or not
   /// observable.
   std::optional<unsigned> totalVfVectors = {};
-  /// devlink has ports of its VFs, and none of them has `migratable`. False where it was not read,
-  /// or is not observable.
+  /// savesNone(). False where it was not read, or is not observable.
   bool savesNoVfs = false;
 };
 

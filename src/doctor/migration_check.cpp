@@ -4,8 +4,11 @@
 #include <vector>
 
 #include "check.hpp"
+#include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/error.hpp"
 #include "vfpass/host/driver_modules.hpp"
+#include "vfpass/host/link_settings.hpp"
 #include "vfpass/lease.hpp"
 
 namespace vfpass::doctor {
@@ -35,6 +38,22 @@ std::optional<std::string> driverState(const View& view) {
   });
 }
 
+// Whether devlink has `migratable` at the ports of the PF's VFs; nullopt: it has no such ports, or
+// does not answer.
+std::optional<bool> isMigratableInDevlink(const View& view, const Device& pf) {
+  const auto answer = view.answer(
+      "devlink/" + toString(pf.address) + "/migratable", [&]() -> std::optional<std::string> {
+        try {
+          const auto vfs = host::readMigratable(pf.address, deadlines::doctorNetlink);
+          return vfs.empty() ? std::nullopt
+                             : std::optional<std::string>(savesNone(vfs) ? "no" : "yes");
+        } catch (const Error&) {  // timeout, or invalid reply
+          return std::nullopt;
+        }
+      });
+  return answer == "yes" || answer == "no" ? std::optional(answer == "yes") : std::nullopt;
+}
+
 /// What one PF's driver and firmware say, in the order in which they are set up.
 struct MigrationState {
   std::vector<std::string> seen;
@@ -59,24 +78,46 @@ void judgeDriver(const View& view, MigrationState& state) {
   }
 }
 
+// The remedy where the firmware does not save VFs; empty: its settings say that it does.
+std::string firmwareRemedy(const Device& pf, const FirmwareSettings& settings,
+                           const FirmwareJudgement& judgement, bool isRefused) {
+  if (settings.empty() || judgement.unknown) {
+    return setFirmware(pf.address,
+                       {std::string(modeSetting) + "=" + std::to_string(migrationEnabled)});
+  }
+  if (settings.contains(modeSetting) && !judgement.toSet.empty()) {
+    return setFirmware(pf.address, judgement.toSet);
+  }
+  if (settings.contains(modeSetting) && judgement.pending) {
+    return "power-cycle the machine";
+  }
+  return !isRefused && settings.contains(modeSetting)
+             ? ""
+             : "install firmware that migrates VFs: 28.41.1000 of a ConnectX-7, 32.41.1000 of a "
+               "BlueField-3, or newer";
+}
+
+// mlx5 shows `migratable` if the firmware reports the capability, which is in effect then
+// (mlx5_devlink_port_fn_migratable_get). It does so only in switchdev mode; without that, the
+// firmware's settings tell.
 void judgeFirmware(const View& view, const Device& pf, MigrationState& state) {
   const auto settings = firmwareSettingsOf(view, pf);
   const FirmwareJudgement judgement = judge({{modeSetting, migrationEnabled}}, settings);
   state.seen.push_back(settings.empty() ? std::string(modeSetting) + " unknown"
                                         : join(judgement.seen, ", "));
-  std::string fault;
-  if (settings.empty() || judgement.unknown) {
-    state.unknown = "sudo mstconfig -e -d " + toString(pf.address) + " query " + modeSetting;
-  } else if (!settings.contains(modeSetting)) {
-    fault =
-        "install firmware that migrates VFs: 28.41.1000 of a ConnectX-7, 32.41.1000 of a "
-        "BlueField-3, or newer";
-  } else if (!judgement.toSet.empty()) {
-    fault = setFirmware(pf.address, judgement.toSet);
-  } else if (judgement.pending) {
-    fault = "power-cycle the machine";
+  const auto isMigratable = isMigratableInDevlink(view, pf);
+  if (isMigratable) {
+    state.seen.push_back(*isMigratable ? "devlink has `migratable`"
+                                       : "devlink has no `migratable`");
   }
-  state.fault = state.fault.empty() ? fault : state.fault;
+  if (isMigratable == true) {
+    return;
+  }
+  if (!isMigratable && (settings.empty() || judgement.unknown)) {
+    state.unknown = "sudo mstconfig -e -d " + toString(pf.address) + " query " + modeSetting;
+  } else if (state.fault.empty()) {
+    state.fault = firmwareRemedy(pf, settings, judgement, isMigratable.has_value());
+  }
 }
 
 }  // namespace

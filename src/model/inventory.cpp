@@ -34,9 +34,13 @@ const Device* findFunction(const Inventory& inventory, const PciAddress& address
   return nullptr;
 }
 
+bool savesNone(const MigratableVfs& found) {
+  return !found.empty() &&
+         std::ranges::none_of(found, [](const auto& vf) { return vf.second.has_value(); });
+}
+
 void noteMigratable(PhysicalFunction& pf, const MigratableVfs& found) {
-  pf.savesNoVfs = !found.empty() &&
-                  std::ranges::none_of(found, [](const auto& vf) { return vf.second.has_value(); });
+  pf.savesNoVfs = savesNone(found);
   for (VirtualFunction& vf : pf.vfs) {
     const auto at = found.find(vf.index);
     vf.migratable = at == found.end() ? std::nullopt : at->second;

@@ -46,9 +46,6 @@ using PortFunctions = std::map<unsigned, PortFunction>;
 /// `family`: the ID of devlink.
 PortFunctions parsePortFunctions(std::string_view dump, std::uint16_t family, const PciAddress& pf);
 
-/// Kernel::migratableVfs(). Throws Error, TimeoutError.
-MigratableVfs readMigratable(const PciAddress& pf, std::chrono::milliseconds deadline);
-
 /// The request that sets the capability of the VF behind a port.
 std::string migratableChange(std::uint16_t family, const PciAddress& pf, std::uint32_t port,
                              bool migratable);

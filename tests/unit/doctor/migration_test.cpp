@@ -25,6 +25,9 @@ class VfMigration : public testing::Test, public DoctoredHost {
   void firmware(const std::string& settings) const {
     file("vfpass/firmware/0000:03:00.0", settings + "\n");
   }
+  void devlink(const std::string& answer) const {
+    file("vfpass/devlink/0000:03:00.0/migratable", answer + "\n");
+  }
 };
 
 TEST_F(VfMigration, ShowsDriverAndFirmwareOfThePf) {
@@ -71,6 +74,36 @@ TEST_F(VfMigration, IsNotObservableWhereNothingTells) {
             "sudo mstconfig -e -d 0000:03:00.0 query VF_MIGRATION_MODE");
   firmware("VF_MIGRATION_MODE - MIGRATION_ENABLED(2)");
   EXPECT_EQ(outcome("vf-migration"), Outcome::notObservable);
+}
+
+TEST_F(VfMigration, BelievesDevlinkBeforeTheSettings) {
+  devlink("no");
+  EXPECT_EQ(outcome("vf-migration"), Outcome::failed);
+  EXPECT_EQ(finding("vf-migration").seen,
+            "mlx5_vfio_pci loaded (Linux 6.12), VF_MIGRATION_MODE MIGRATION_ENABLED(2), "
+            "devlink has no `migratable`");
+  EXPECT_NE(finding("vf-migration").remedy.find("install firmware"), std::string::npos);
+  firmware("garbage");
+  EXPECT_EQ(outcome("vf-migration"), Outcome::failed);
+  EXPECT_EQ(finding("vf-migration").remedy,
+            "mstconfig -d 0000:03:00.0 set VF_MIGRATION_MODE=2, then power-cycle the machine");
+  devlink("yes");
+  EXPECT_EQ(outcome("vf-migration"), Outcome::passed);
+  firmware("VF_MIGRATION_MODE DEVICE_DEFAULT(0) DEVICE_DEFAULT(0)");
+  EXPECT_EQ(outcome("vf-migration"), Outcome::passed);
+}
+
+TEST_F(VfMigration, AsksForTheSettingsWhereDevlinkHasNoPorts) {
+  devlink("garbage");
+  EXPECT_EQ(outcome("vf-migration"), Outcome::passed);
+  firmware("garbage");
+  EXPECT_EQ(outcome("vf-migration"), Outcome::notObservable);
+}
+
+TEST_F(VfMigration, NamesTheDriverFirst) {
+  driver("absent");
+  devlink("no");
+  EXPECT_NE(finding("vf-migration").remedy.find("CONFIG_MLX5_VFIO_PCI"), std::string::npos);
 }
 
 TEST(VfMigrationDriver, IsNotObservableInATreeWithoutTheAnswer) {

@@ -38,6 +38,8 @@ std::optional<EswitchMode> readEswitchMode(const PciAddress& pf,
 int eswitchRefusal(const PciAddress& pf, std::chrono::milliseconds deadline);
 /// The PF's link goes down meanwhile, and its RDMA device is created anew: read the PF again.
 void setEswitchMode(const PciAddress& pf, EswitchMode mode, std::chrono::milliseconds deadline);
+/// Kernel::migratableVfs() of the running kernel. Throws Error, TimeoutError.
+MigratableVfs readMigratable(const PciAddress& pf, std::chrono::milliseconds deadline);
 
 /// The RTM_SETLINK message for setUp(), which changes nothing else.
 std::string upChange(int interfaceIndex, bool up);
