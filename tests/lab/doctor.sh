@@ -257,7 +257,13 @@ rm -f "$vms/train0.yaml" "$vms/idle.yaml" # a snapshot does not include mappings
 examine
 expect "snapshot" vfpass snapshot /tmp/snapshot
 vfpass --sysroot /tmp/snapshot doctor --json >/tmp/replayed.json
-expect_same_file "doctor reports the same findings for the snapshot" /tmp/doctor.json /tmp/replayed.json
+# Nor does it include vfpass's database.
+expect_equal "only there the devices in quarantine are not known" "passed waived" \
+    "$(jq -r '.findings[] | select(.key == "quarantine").result' /tmp/doctor.json /tmp/replayed.json | xargs)"
+for file in doctor replayed; do
+    jq 'del(.findings[] | select(.key == "quarantine"))' "/tmp/$file.json" >"/tmp/$file.others.json"
+done
+expect_same_file "doctor reports the same other findings for the snapshot" /tmp/doctor.others.json /tmp/replayed.others.json
 
 expect_exit 1 "the snapshot does not contain the script" grep -rq secret /tmp/snapshot
 rm /etc/rc.local

@@ -59,6 +59,7 @@ class HostileTree : public testing::Test, public DoctoredHost {
              {"usr/sbin/libvirtd", ""},
              {"vfpass/dcb/net-mlx5_0", "8 1\n"},
              {"vfpass/devlink/0000:03:00.0/eswitch-mode", "legacy\n"},
+             {"vfpass/devlink/0000:03:00.0/migratable", "yes\n"},
              {"vfpass/firmware/0000:03:00.0", "SRIOV_EN True(1) True(1)\n"},
              {"vfpass/libvirt/versions", "9.0.0 7.2.0\n"},
              {"vfpass/libvirt/memory-lock", "libvirtd raises\n"},
