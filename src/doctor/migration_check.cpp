@@ -78,6 +78,13 @@ void judgeDriver(const View& view, MigrationState& state) {
   }
 }
 
+// Whether the next boot takes the migration away that the card can do now.
+bool isLostAtBoot(const FirmwareSettings& settings, const FirmwareJudgement& judgement) {
+  const auto mode = settings.find(modeSetting);
+  return mode != settings.end() && !judgement.toSet.empty() && !mode->second.current.empty() &&
+         mode->second.current != mode->second.nextBoot;
+}
+
 // The remedy where the firmware does not save VFs; empty: its settings say that it does.
 std::string firmwareRemedy(const Device& pf, const FirmwareSettings& settings,
                            const FirmwareJudgement& judgement, bool isRefused) {
@@ -98,8 +105,8 @@ std::string firmwareRemedy(const Device& pf, const FirmwareSettings& settings,
 }
 
 // mlx5 shows `migratable` if the firmware reports the capability, which is in effect then
-// (mlx5_devlink_port_fn_migratable_get). It does so only in switchdev mode; without that, the
-// firmware's settings tell.
+// (mlx5_devlink_port_fn_migratable_get). It does so only in switchdev mode; without that, and for
+// the next boot, the firmware's settings tell.
 void judgeFirmware(const View& view, const Device& pf, MigrationState& state) {
   const auto settings = firmwareSettingsOf(view, pf);
   const FirmwareJudgement judgement = judge({{modeSetting, migrationEnabled}}, settings);
@@ -110,7 +117,7 @@ void judgeFirmware(const View& view, const Device& pf, MigrationState& state) {
     state.seen.push_back(*isMigratable ? "devlink has `migratable`"
                                        : "devlink has no `migratable`");
   }
-  if (isMigratable == true) {
+  if (isMigratable == true && !isLostAtBoot(settings, judgement)) {
     return;
   }
   if (!isMigratable && (settings.empty() || judgement.unknown)) {

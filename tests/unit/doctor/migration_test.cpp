@@ -93,6 +93,16 @@ TEST_F(VfMigration, BelievesDevlinkBeforeTheSettings) {
   EXPECT_EQ(outcome("vf-migration"), Outcome::passed);
 }
 
+TEST_F(VfMigration, FailsIfTheNextBootTakesAwayWhatDevlinkHas) {
+  devlink("yes");
+  firmware("VF_MIGRATION_MODE MIGRATION_ENABLED(2) MIGRATION_DISABLED(1)");
+  EXPECT_EQ(outcome("vf-migration"), Outcome::failed);
+  EXPECT_EQ(finding("vf-migration").remedy,
+            "mstconfig -d 0000:03:00.0 set VF_MIGRATION_MODE=2, then power-cycle the machine");
+  firmware("VF_MIGRATION_MODE - MIGRATION_DISABLED(1)");
+  EXPECT_EQ(outcome("vf-migration"), Outcome::passed);
+}
+
 TEST_F(VfMigration, AsksForTheSettingsWhereDevlinkHasNoPorts) {
   devlink("garbage");
   EXPECT_EQ(outcome("vf-migration"), Outcome::passed);
