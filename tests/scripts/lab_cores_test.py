@@ -39,6 +39,14 @@ class Cores(unittest.TestCase):
         lines = self.run_bash(f"{TWO_CORES}\ncores=all\nchoose_core\necho $core")
         self.assertIn(lines, (["3,5"], ["5,3"]))
 
+    def test_a_machine_has_one_processor_for_its_core(self):
+        text = ("host_number() { echo 1; }\nkernel_options() { :; }\nall_shares() { :; }\nlink_arguments() { :; }\n"
+                "emulated_machine=() work=/w build=/b memory=1 lab=$PWD machine=none\nmkdir machines\n: >machines/none\n"
+                "machine_arguments\nprintf '%s\\n' \"${arguments[@]}\"")
+        for cores, processors in (("one", "1"), ("all", "2")):
+            lines = self.run_bash(f'cd "$TMPDIR"\ncores={cores}\n{text}')
+            self.assertEqual(processors, lines[lines.index("-smp") + 1])
+
 
 if __name__ == "__main__":
     unittest.main(argv=["lab_cores_test"])
