@@ -58,7 +58,11 @@ ArrivalAnswer arrive(Arrival arrival, const CalledDomain& parsed, const Places& 
 }  // namespace
 
 ArrivalAnswer restoreSaved(const CalledDomain& parsed, const Places& places) {
-  return arrive(Arrival::restore, parsed, places);
+  try {
+    return arrive(Arrival::restore, parsed, places);
+  } catch (const Error& error) {
+    return {domain::withRefusal(parsed.xml, error), {}};
+  }
 }
 
 ArrivalAnswer receive(const CalledDomain& parsed, const Places& places) {

@@ -35,8 +35,9 @@ using FilterHandler = ArrivalAnswer (*)(const CalledDomain&, const Places&);
 using Handler = std::variant<XmlHandler, LeaseHandler, FilterHandler>;
 
 /// A hook call of libvirt, its handler, and whether a failure may stop the domain. A failure in
-/// `reconnect` would kill the running guest; libvirt ignores the exit status of `release`. A
-/// refused `restore` or `migrate` is in the journal as the refusal of the start that it precedes.
+/// `reconnect` would kill the running guest, and one in `restore` can cost the saved image
+/// (restoreSaved()); libvirt ignores the exit status of `release`. A refused `migrate` is in the
+/// journal as the refusal of the start that it precedes.
 struct Operation {
   const char* name;
   const char* suboperation;
@@ -58,7 +59,7 @@ constexpr std::array operations{Operation{"prepare", "begin", &prepare, "prepare
                                 Operation{"reconnect", "begin", &reconnect, "",
                                           deadlines::hookReconnect, Event::reconnect, false},
                                 Operation{"restore", "begin", &restoreSaved, "replaced in its XML",
-                                          deadlines::hookArrival, Event::prepare, true},
+                                          deadlines::hookArrival, Event::prepare, false},
                                 Operation{"migrate", "begin", &receive, "replaced in its XML",
                                           deadlines::hookArrival, Event::prepare, true}};
 

@@ -297,6 +297,9 @@ std::size_t readSome(int descriptor, std::array<char, 65536>& buffer) {
 }  // namespace
 
 std::vector<Lease> prepare(const CalledDomain& parsed, const Places& places) {
+  if (const auto refusal = domain::refusalIn(parsed.xml)) {
+    throw Error(*refusal);
+  }
   if (!parsed.managed) {
     throw Error("the domain has a device attached by vfpass, but no vfpass metadata",
                 "run `vfpass attach " + printable(shellQuoted(parsed.name)) + "`");

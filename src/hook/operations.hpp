@@ -75,9 +75,9 @@ std::vector<Lease> release(const Uuid& domain, const std::string& xml, const Pla
 std::vector<Lease> reconnect(const CalledDomain& parsed, const Places& places);
 
 // arrivals.cpp: libvirt calls these before anything is done for the domain, as filters of its XML.
-// A failure ends the restore or the migration, and an empty answer leaves the XML as it is
-// (qemuDomainObjRestore, qemuMigrationDstPrepareFresh). Nothing is written and no device is
-// touched; `prepare` follows with the XML that they return.
+// A failure ends the migration (qemuMigrationDstPrepareFresh), and an empty answer leaves the XML
+// as it is. Nothing is written and no device is touched; `prepare` follows with the XML that they
+// return.
 
 /// The XML to use and the leases that it has now; none if nothing has to be replaced.
 struct ArrivalAnswer {
@@ -86,7 +86,10 @@ struct ArrivalAnswer {
 };
 
 /// Called before a domain is started from a saved image. Gives the XML of the image the domain's
-/// leases of today. Throws if the image does not fit to them.
+/// leases of today. If the image does not fit to them, the XML has the refusal, with which
+/// `prepare` ends the start: libvirt 11.3 takes a failure of this call for a domain that has been
+/// restored, and deletes the saved image (qemuDomainObjRestore returns what
+/// qemuSaveImageGetMetadata did).
 ArrivalAnswer restoreSaved(const CalledDomain& parsed, const Places& places);
 
 /// Called on the target of a migration. Replaces the leases of the source by those that an attach

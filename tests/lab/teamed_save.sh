@@ -63,6 +63,10 @@ expect "attach" vfpass attach a
 expect_exit 1 "the restore is refused" start_paused a
 expect_said "the reason is printed" "can be replaced"
 expect_said "the remedy is printed" "virsh managedsave-remove a"
+expect_equal "a is off" "shut off" "$(virsh domstate a)"
+expect "the saved image is kept" test -s /var/lib/libvirt/qemu/save/a.save
+expect_equal "libvirt knows it" yes "$(virsh dominfo a | sed -n 's/^Managed save: *//p')"
+refuse "the refusal is not in the XML of the domain" grep -q refusal <(virsh dumpxml --inactive a)
 expect "the remedy" virsh --quiet managedsave-remove a
 expect "a starts" start_paused a
 stop_hard a

@@ -69,9 +69,11 @@ class Arriving {
                 {temporary_.path() / "etc", temporary_.path() / "machine-id"}};
 };
 
+// What the call throws, or the start does that follows it.
 std::string refusalOf(auto handler, const Arriving& host) {
   try {
-    handler(host.parsed(), host.places);
+    const std::string xml = handler(host.parsed(), host.places).xml;
+    prepare({domain::parseDomain(xml), xml}, host.places);
   } catch (const Error& error) {
     return error.what() + std::string("; ") + error.remedy();
   }
@@ -131,6 +133,26 @@ TEST(ArrivalOperations, RefuseDevicesThatVfpassDidNotAttach) {
   host.xml.replace(bus, 4, "0x3c");
   EXPECT_THAT(refusalOf(restoreSaved, host),
               HasSubstr("its devices are not those that vfpass attached"));
+}
+
+TEST(ArrivalOperations, ChangeNothingElseInARefusedImage) {
+  Arriving host;
+  host.lease.entry = "rail1";
+  host.recordLease();  // for another entry than that of the image
+  std::string answer = restoreSaved(host.parsed(), host.places).xml;
+  const auto begin = answer.find("\n<vfpass:refusal ");
+  ASSERT_NE(begin, std::string::npos);
+  answer.erase(begin, answer.find("/>", begin) + 2 - begin);
+  EXPECT_EQ(answer, host.xml);
+}
+
+TEST(ArrivalOperations, RefuseAnImageWithoutMetadata) {
+  Arriving host;
+  const auto begin = host.xml.find("<metadata>");
+  host.xml.erase(begin, host.xml.find("</metadata>") + std::string("</metadata>").size() - begin);
+  EXPECT_THAT(refusalOf(restoreSaved, host),
+              testing::AllOf(HasSubstr("but no vfpass metadata"),
+                             HasSubstr("run `virsh managedsave-remove train0`")));
 }
 
 TEST(SharedText, BringsWhatTheWorkerHasPut) {

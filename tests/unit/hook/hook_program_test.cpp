@@ -95,15 +95,33 @@ TEST(HookProgram, PrintsNothingForUnmanagedDomainsThatArrive) {
   }
 }
 
+const std::string unreadable = head +
+                               "<metadata><v:domain xmlns:v='https://vfpass.org/xmlns/domain/1' "
+                               "version='999'/></metadata><devices/></domain>";
+
 TEST(HookProgram, RefusesManagedDomainsThatArriveUnreadable) {
-  for (const std::string operation : {"restore begin", "migrate begin"}) {
-    const Result result =
-        call("train0", operation,
-             head +
-                 "<metadata><v:domain xmlns:v='https://vfpass.org/xmlns/domain/1' "
-                 "version='999'/></metadata><devices/></domain>");
-    EXPECT_EQ(result.code, 1);
-    EXPECT_THAT(result.err, HasSubstr("cannot read its vfpass metadata"));
+  const Result result = call("train0", "migrate begin", unreadable);
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.err, HasSubstr("cannot read its vfpass metadata"));
+}
+
+// libvirt 11.3 deletes the saved image if `restore` fails.
+TEST(HookProgram, RefusesTheStartAndNotTheRestoreOfASavedImage) {
+  const Result filtered = call("train0", "restore begin", unreadable);
+  EXPECT_EQ(filtered.code, 0);
+  const Result result = start("train0", filtered.err);  // with standard output
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.err, HasSubstr("vfpass: domain train0 cannot be restored: cannot read its "
+                                    "vfpass metadata"));
+  EXPECT_THAT(result.err, HasSubstr("run `virsh managedsave-remove train0`"));
+}
+
+TEST(HookProgram, NeverFailsInRestore) {
+  for (const std::string& xml :
+       {std::string(), head + "<metadata", head + "<x xmlns='https://vfpass.org/xmlns/domain/1'>",
+        head + beyondLimit + "<x xmlns='https://vfpass.org/xmlns/domain/1'/></domain>"}) {
+    EXPECT_EQ(call("train0", "restore begin", xml).code, 0);
+    EXPECT_EQ(start("train0", xml).code, xml == head + "<metadata" ? 0 : 1) << "it would start";
   }
 }
 

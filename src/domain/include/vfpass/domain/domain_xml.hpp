@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "vfpass/domain_facts.hpp"
+#include "vfpass/error.hpp"
 #include "vfpass/lease.hpp"
 #include "vfpass/seal_key.hpp"
 
@@ -98,6 +99,14 @@ std::string metadataXml(const std::vector<Lease>& leases, const SealKey& key);
 /// bytes stay. Without leases, the result is the XML from before vfpass changed it.
 std::string withLeases(std::string_view xml, const std::vector<Lease>& leases,
                        const Templates& templates, const SealKey& key);
+
+/// The XML of a saved image with the reason why the domain must not be restored from it, in an
+/// element of `<metadata>`, for the start that follows. All other bytes stay. Throws like
+/// parseDomain().
+std::string withRefusal(std::string_view xml, const Error& error);
+
+/// The refusal that withRefusal() has added; nullopt if there is none. Throws like parseDomain().
+std::optional<Error> refusalIn(std::string_view xml);
 
 /// True if the XML already has the metadata, seal and devices that withLeases() would write, in
 /// whatever way libvirt has formatted them: then there is nothing to define.
