@@ -270,6 +270,10 @@ struct Plan {
 /// One line for people: `bind 0000:01:00.2 to vfio-pci`.
 std::string describe(const Action& action);
 
+/// Whether the firmware has to be able to save the VF's state after the action. Empty: the action
+/// leaves that as it is. `boundDriver`: the VF's driver before it.
+std::optional<bool> migratableAfter(const BindDriver& action, const std::string& boundDriver);
+
 /// The plan's kind and object, for messages; printable: `attach of domain train0`, `host apply of
 /// PF 0000:01:00.0`, `host apply of SoftRoCE links`.
 std::string describeWork(const Plan& plan);

@@ -35,8 +35,8 @@ std::vector<PciAddress> touchedBy(const std::vector<Action>& actions,
 
 // Whether the kernel would bind the VF again only to change what the firmware can save of it.
 bool changesMigratable(const BindDriver& action, const Device& vf, Kernel& kernel) {
-  const bool needed = action.migratable.value_or(action.driver == mlx5MigrationDriver);
-  if ((!needed && !action.migratable) || !vf.physicalFunction) {
+  const auto needed = migratableAfter(action, vf.driver);
+  if (!needed || !vf.physicalFunction) {
     return false;
   }
   const auto states = kernel.migratableVfs(*vf.physicalFunction);
@@ -44,7 +44,7 @@ bool changesMigratable(const BindDriver& action, const Device& vf, Kernel& kerne
   return std::ranges::any_of(addresses, [&](const auto& at) {
     const auto state = states.find(at.first);
     return at.second == action.function && state != states.end() &&
-           state->second.value_or(needed) != needed;
+           state->second.value_or(*needed) != *needed;
   });
 }
 

@@ -57,6 +57,9 @@ plan::HostInput hostInput(Session& session, const PhysicalFunction& pf, const Pf
                           RemovedVfUsers users) {
   plan::HostInput input;
   input.pf = pf;
+  if (pf.driver == "mlx5_core" && !pf.vfs.empty()) {
+    noteMigratable(input.pf, session.kernel().migratableVfs(pf.address));
+  }
   input.settings = session.kernel().readPfSettings(pf.address);
   input.observable = isLive(session);
   input.policy = policy;

@@ -29,10 +29,14 @@ std::string describeConfigure(const ConfigureVfs& action) {
 }
 
 std::string describeBind(const BindDriver& action) {
-  if (action.driver.empty()) {
-    return "unbind " + toString(action.function) + " from its driver";
+  const std::string function = toString(action.function);
+  // mlx5MigrationDriver implies it.
+  if (action.migratable.value_or(false) && action.driver != mlx5MigrationDriver) {
+    return "make " + function + " migratable" +
+           (action.driver.empty() ? ", without a driver" : " and bind it to " + action.driver);
   }
-  return "bind " + toString(action.function) + " to " + action.driver;
+  return action.driver.empty() ? "unbind " + function + " from its driver"
+                               : "bind " + function + " to " + action.driver;
 }
 
 std::string describePartition(const SetPartition& action) {
@@ -88,6 +92,15 @@ void insertPfs(const std::vector<Lease>& leases, std::set<PciAddress>& pfs) {
 }
 
 }  // namespace
+
+// mlx5MigrationDriver reads the capability when it probes; another driver gets the VF without it.
+std::optional<bool> migratableAfter(const BindDriver& action, const std::string& boundDriver) {
+  const bool binds = action.driver == mlx5MigrationDriver;
+  if (action.migratable || (!binds && boundDriver != mlx5MigrationDriver)) {
+    return action.migratable;
+  }
+  return binds;
+}
 
 std::string describe(const Action& action) {
   // A phrase in the imperative for each kind of action.

@@ -28,6 +28,12 @@ EswitchMode modeAfter(const HostInput& input) {
   return wanted.value_or(input.settings.eswitchMode.value_or(EswitchMode::legacy));
 }
 
+std::string bindReason(const std::optional<bool>& migratable) {
+  return migratable ? "the previous VF was migratable"
+                    : "host.yaml sets probe-virtual-functions, and the driver reads the address "
+                      "when it probes";
+}
+
 /// Collects the steps of one PF.
 class Steps {
  public:
@@ -110,8 +116,7 @@ class Steps {
     for (std::size_t at = 1; at < actions.size(); ++at) {
       const auto* configure = std::get_if<ConfigureVfs>(&actions[at]);
       add(actions[at], {},  // reverted when the VFs are removed
-          configure == nullptr     ? "host.yaml sets probe-virtual-functions, and the driver reads "
-                                     "the address when it probes"
+          configure == nullptr     ? bindReason(std::get<BindDriver>(actions[at]).migratable)
           : configure->vfs.empty() ? leftOverReason
                                    : "the previous VFs had these values");
     }

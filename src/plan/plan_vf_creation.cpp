@@ -8,6 +8,10 @@
 namespace vfpass::plan {
 namespace {
 
+bool isSwitchdev(const PhysicalFunction& pf) {
+  return pf.eswitchMode == EswitchMode::switchdev && pf.driver == "mlx5_core";
+}
+
 bool endsLag(const PhysicalFunction& pf) {
   return pf.lag && pf.eswitchMode != EswitchMode::switchdev;
 }
@@ -77,6 +81,12 @@ VfSettings settingsToCarry(const PhysicalFunction& pf, const VirtualFunction& vf
   return without(only(seen, attributes), lackingAttributes(pf));
 }
 
+// No new VF is migratable, and in legacy mode none can be made so.
+std::optional<bool> migratableToCarry(const PhysicalFunction& before, unsigned index) {
+  const bool was = index < before.vfs.size() && before.vfs[index].migratable.value_or(false);
+  return was && isSwitchdev(before) ? std::optional(true) : std::nullopt;
+}
+
 ConfigureVfs carriedSettings(const PhysicalFunction& before, unsigned count) {
   ConfigureVfs configure{before.address, {}};
   for (const auto& vf : before.vfs) {
@@ -128,8 +138,11 @@ std::vector<Action> recreateVfs(const PhysicalFunction& before, unsigned count,
   for (unsigned index = 0; index < count; ++index) {
     const VfBinding binding = bindingOf(index);
     const auto address = vfAddress(before, index);
-    if (address && ((!probe && !binding.driver.empty()) || !binding.driverOverride.empty())) {
-      actions.emplace_back(BindDriver{*address, binding.driver, binding.driverOverride});
+    const auto migratable = migratableToCarry(before, index);
+    if (address &&
+        ((!probe && !binding.driver.empty()) || !binding.driverOverride.empty() || migratable)) {
+      actions.emplace_back(
+          BindDriver{*address, binding.driver, binding.driverOverride, migratable});
     }
   }
   return actions;
@@ -143,10 +156,6 @@ std::vector<Action> undoRemoval(const PhysicalFunction& before) {
 }
 
 namespace {
-
-bool isSwitchdev(const PhysicalFunction& pf) {
-  return pf.eswitchMode == EswitchMode::switchdev && pf.driver == "mlx5_core";
-}
 
 bool isWithoutVlan(const VfSettings& settings) {
   return !settings.vlan || (settings.vlan->id == 0 && settings.vlan->qos == 0);

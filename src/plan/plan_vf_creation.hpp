@@ -48,8 +48,9 @@ inline constexpr const char* leftOverReason =
 VfSettings newVfSettings(const PhysicalFunction& pf, bool driven, const std::vector<Lease>& leases);
 
 /// Creates `count` VFs on the PF and gives them the settings (MAC, VLAN, rate and so on) of the VFs
-/// with the same index in `before`, as far as they were readable, and neutral values otherwise.
-/// Drivers read addresses when they probe, so VFs with addresses are bound last.
+/// with the same index in `before`, as far as they were readable, and neutral values otherwise. A
+/// VF that was migratable is so again. Drivers read addresses when they probe, so VFs with
+/// addresses are bound last.
 std::vector<Action> recreateVfs(const PhysicalFunction& before, unsigned count,
                                 const std::function<VfBinding(unsigned)>& bindingOf,
                                 std::optional<bool> autoprobe = std::nullopt);

@@ -21,11 +21,11 @@ inactive_xml() { virsh dumpxml --inactive --security-info g; }
 section "a host with VFs, and a guest without one"
 install_vfpass
 require "mlx5_core loads" load_mlx5
-pf=$(pf_address 0) netdev=$(pf_netdev 0) weak=$(pf_address 1)
+pf=$(pf_address 0) netdev=$(pf_netdev 0) weak=$(pf_address 1) weak_netdev=$(pf_netdev 1)
 make_vfs "$pf" 2
 make_vfs "$weak" 1
 for index in 0 1; do ip link set dev "$netdev" vf "$index" mac "02:aa:00:00:00:0$index"; done
-ip link set dev "$(pf_netdev 1)" vf 0 mac 02:aa:00:00:01:00
+ip link set dev "$weak_netdev" vf 0 mac 02:aa:00:00:01:00
 ip link set dev "$netdev" up
 start_libvirt
 guest_xml g | permit_migration ua-vfpass-rail0 >/tmp/g.xml
@@ -185,15 +185,27 @@ for command in check plan attach; do
     expect_said "it names the remedy" "vf-migration"
 done
 examine
-weak_finding() { netdev=$(pf_netdev 1) finding vf-migration "$1"; }
+weak_finding() { netdev=$weak_netdev finding vf-migration "$1"; }
 expect_equal "this finding of doctor fails" failed "$(weak_finding result)"
 expect_contains "it names the cause" "devlink has no \`migratable\`" weak_finding seen
 unchanged
 took "the section"
 
+section "VFs that are made again"
+echo "$vf" >/sys/bus/pci/drivers/mlx5_core/unbind
+expect "an unbound VF is made migratable by hand" firmware enable
+switch_mode_policy "$pf" switchdev
+echo '    virtual-function-count: 3' >>/etc/vfpass/host.yaml
+expect "host apply" vfpass host apply
+expect_said "it says what it does with the VF" "make $vf migratable, without a driver"
+expect_equal "the new VF is migratable, and no other" "enable disable disable" "$(migratable "$pf" 0) $(migratable "$pf" 1) $(migratable "$pf" 2)"
+expect_equal "it has no driver" "" "$(driver_of "$vf")"
+took "the section"
+
 section "legacy mode again"
 switch_mode_policy "$pf" legacy
 expect "host apply" vfpass host apply
+refuse "it asks for nothing that this mode lacks" grep -q migratable <<<"$last_output"
 expect_equal "devlink reports the mode" legacy "$(mode_of "$pf")"
 expect_equal "the kernel complains only of the fault and of the refused change" "bad parameter,bad resource state" \
     "$(complaints | sed 's/.*SET_HCA_CAP.* status \([a-z ]*\)(.*/\1/' | paste -sd,)"

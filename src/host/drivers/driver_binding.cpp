@@ -217,14 +217,9 @@ struct MigratableChange {
   [[nodiscard]] bool differs() const { return wanted && before && *wanted != *before; }
 };
 
-// mlx5MigrationDriver reads the capability when it probes; another driver gets the VF without it.
 MigratableChange changeOf(const BindDriver& action, const std::string& oldDriver,
                           const MigratableAccess& access) {
-  MigratableChange change{action.migratable, {}};
-  if (!change.wanted &&
-      (action.driver == mlx5MigrationDriver || oldDriver == mlx5MigrationDriver)) {
-    change.wanted = action.driver == mlx5MigrationDriver;
-  }
+  MigratableChange change{migratableAfter(action, oldDriver), {}};
   if (change.wanted) {
     change.before = access.read(action.function);
   }

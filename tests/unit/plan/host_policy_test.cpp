@@ -183,6 +183,38 @@ TEST(HostPlan, InverseOfRemovalRestoresDriverBindings) {
   EXPECT_EQ(undo.back(), Action(BindDriver{input.pf.vfs[1].address, "mlx5_core", ""}));
 }
 
+std::vector<Action> undoOfRemoval(const HostInput& input) {
+  return planHost(input).plan.steps.at(0).undo;
+}
+
+TEST(HostPlan, KeepsVfsMigratable) {
+  HostInput input = inputWith(2);
+  input.pf.driver = "mlx5_core";
+  input.settings.eswitchMode = EswitchMode::switchdev;
+  input.pf.vfs[1].migratable = true;
+  input.policy.vfCount = 3;
+  const Action unbound = BindDriver{input.pf.vfs[1].address, "", "", true};
+  EXPECT_EQ(planHost(input).plan.steps.back().action, unbound);
+  EXPECT_EQ(undoOfRemoval(input).back(), unbound);
+  EXPECT_EQ(describe(unbound), "make 0000:3b:00.2 migratable, without a driver");
+
+  input.policy.probeVfs = true;
+  const Action bound = BindDriver{input.pf.vfs[1].address, "mlx5_core", "", true};
+  EXPECT_EQ(planHost(input).plan.steps.back().action, bound);
+  EXPECT_EQ(describe(bound), "make 0000:3b:00.2 migratable and bind it to mlx5_core");
+}
+
+TEST(HostPlan, AsksForNoMigratableVfInLegacyMode) {
+  HostInput input = inputWith(2);
+  input.pf.driver = "mlx5_core";
+  input.settings.eswitchMode = EswitchMode::switchdev;
+  input.pf.vfs[1].migratable = true;
+  input.policy.eswitchMode = "legacy";
+  EXPECT_FALSE(std::holds_alternative<BindDriver>(planHost(input).plan.steps.back().action));
+  EXPECT_TRUE(std::holds_alternative<BindDriver>(undoOfRemoval(input).back()))
+      << "a failed change ends in switchdev mode again";
+}
+
 TEST(HostPlan, BindsDriversAfterSettingMac) {
   HostInput input = inputWith(2);
   input.pf.vfs[1].settings.mac = *parseMacAddress("02:00:00:00:00:07");
