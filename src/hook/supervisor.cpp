@@ -93,6 +93,7 @@ constexpr Set setOf(int capability) { return Set{1} << static_cast<unsigned>(cap
 constexpr Set inEffect =
     setOf(CAP_NET_ADMIN)           // rtnetlink, devlink and RDMA netlink
     | setOf(CAP_SYS_ADMIN)         // setns(2); PCI config space beyond the first 64 bytes
+    | setOf(CAP_SYSLOG)            // /dev/kmsg; Linux 6.12 does not accept CAP_SYS_ADMIN for it
     | setOf(CAP_SYS_PTRACE)        // /proc/PID/fd and /proc/PID/ns of a QEMU of another user
     | setOf(CAP_DAC_READ_SEARCH);  // only their owner may read those directories
 // With no_new_privs, execve(2) gives root's programs at most what is permitted here

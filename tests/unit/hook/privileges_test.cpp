@@ -44,8 +44,8 @@ std::uint64_t setIn(const Status& status, const char* name) {
 
 constexpr std::uint64_t bit(unsigned capability) { return std::uint64_t{1} << capability; }
 
-constexpr std::uint64_t inEffect =
-    bit(CAP_NET_ADMIN) | bit(CAP_SYS_ADMIN) | bit(CAP_SYS_PTRACE) | bit(CAP_DAC_READ_SEARCH);
+constexpr std::uint64_t inEffect = bit(CAP_NET_ADMIN) | bit(CAP_SYS_ADMIN) | bit(CAP_SYSLOG) |
+                                   bit(CAP_SYS_PTRACE) | bit(CAP_DAC_READ_SEARCH);
 constexpr std::uint64_t permitted = inEffect | bit(CAP_SYS_MODULE);
 
 /// /proc/self/status of a child that reduced its privileges; with `inProgram`, of a program that
