@@ -67,15 +67,20 @@ expect_equal "the hook has removed it" 0 "$(vfs_of "$pf")"
 expect "detach" vfpass detach a
 took "the section"
 
-section "a driver's probe of the VF takes long, and nobody can read its driver_override meanwhile"
+section "a driver's probe of the VF takes long"
 make_vfs "$pf" 3
 vf=$(vf_of "$pf" 2)
 card 0 fault INIT_HCA function=vf2 late=20000 count=1 >/dev/null
 bind_to "$vf" mlx5_core &
+binding=$!
 expect "the probe waits for the firmware" wait_until 30 grep -q ' vf2 INIT_HCA .*late' /lab/control/pf0.log
+cat "$pci_devices/$vf/driver_override" >/tmp/override &
 expect_exit 5 "attach is refused" vfpass attach a
-expect_said "it names the VF and what the kernel does with it" "VF 2 ($vf) is locked in the kernel: a driver is being bound"
-wait $!
+# Linux 6.12.118 reads it during the probe, so that only the netdev is missing.
+reason="VF 2 ($vf) is locked in the kernel: a driver is being bound"
+[ ! -s /tmp/override ] || reason="$vf is in use: bound to mlx5_core but has no netdev"
+expect_said "it names the VF and what the kernel does with it" "$reason"
+wait "$binding"
 expect "attach after the probe" vfpass attach a
 expect "detach" vfpass detach a
 expect_equal "the VF has its driver_override again" mlx5_core "$(<"$pci_devices/$vf/driver_override")"
@@ -94,7 +99,7 @@ expect_exit 2 "check refuses more than the PF has" vfpass check a
 expect_said "it names the total" "has $total interrupt vectors for all its VFs together"
 mapping a rail0 "$pf" 'index: 1' 'msix-vectors: 25'
 expect_exit 1 "the firmware has a maximum for one VF" vfpass attach a
-expect_said "the remedy is a smaller number" "use a smaller number"
+expect_said "the remedy is a smaller number" "set \`msix-vectors\` to a smaller number"
 expect_equal "the VF has what it had" 12 "$(vectors)"
 expect_equal "and its driver" mlx5_core "$(driver_of "$vf")"
 expect "nothing is leased" no_lease
