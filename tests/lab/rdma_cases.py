@@ -13,6 +13,7 @@ import struct
 import subprocess
 import sys
 import time
+import types
 
 from pyverbs.addr import AHAttr, GlobalRoute
 from pyverbs.cq import CQ
@@ -23,9 +24,15 @@ from pyverbs.qp import QP, QPAttr, QPCap, QPInitAttr
 from pyverbs.srq import SRQ, SrqAttr, SrqInitAttr
 from pyverbs.wr import SGE, RecvWR, SendWR
 try:
-    import pyverbs.enums as e
+    import pyverbs.enums as enums
 except ImportError:
-    import pyverbs.libibverbs_enums as e
+    import pyverbs.libibverbs_enums as enums
+
+# With newer versions of Cython, the names of C are members of the enumerations only, not of the module.
+e = types.SimpleNamespace(**vars(enums))
+for enumeration in vars(enums).values():
+    if isinstance(enumeration, type):
+        vars(e).update(getattr(enumeration, "__members__", {}))
 
 SIZE = 16384
 ALL = e.IBV_ACCESS_LOCAL_WRITE | e.IBV_ACCESS_REMOTE_WRITE | e.IBV_ACCESS_REMOTE_READ | e.IBV_ACCESS_REMOTE_ATOMIC
