@@ -86,7 +86,7 @@ struct ArrivalAnswer {
 };
 
 /// Called before a domain is started from a saved image. Gives the XML of the image the domain's
-/// leases of today. If the image does not fit to them, the XML has the refusal, with which
+/// leases of today. If the image does not fit them, the XML has the refusal, with which
 /// `prepare` ends the start: libvirt 11.3 takes a failure of this call for a domain that has been
 /// restored, and deletes the saved image (qemuDomainObjRestore returns what
 /// qemuSaveImageGetMetadata did).

@@ -60,7 +60,7 @@ struct ArrivalDecision {
 ArrivalDecision planArrival(Arrival arrival, const Uuid& domain, const std::string& domainName,
                             const std::vector<Lease>& metadata, const std::vector<Lease>& known);
 
-/// What to do about an arriving domain whose XML does not fit to its leases on this host.
+/// What to do about an arriving domain whose XML does not fit its leases on this host.
 std::string arrivalRemedy(Arrival arrival, const std::string& domainName);
 
 }  // namespace vfpass::plan
