@@ -73,7 +73,8 @@ class Kernel {
 
   /// Throws when the PF already has VFs, when the count exceeds the PF's limit, or when fewer VFs
   /// appear than requested (they are removed again). Throws CreationLeft when that fails, too.
-  virtual void createVfs(const CreateVfs& action) = 0;
+  /// Returns warnings about VFs that were created but may not work.
+  virtual std::vector<std::string> createVfs(const CreateVfs& action) = 0;
 
   /// Throws (ExitCode::refused) while a VF is bound to vfio-pci or has a holder (findHolders) of
   /// any kind except `unknown`, which is left to the caller.

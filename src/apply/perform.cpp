@@ -1,6 +1,7 @@
 #include "perform.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 
 #include "device_records.hpp"
@@ -370,7 +371,9 @@ void perform(const Action& action, Tools& tools, std::vector<std::string>& warni
   struct Visitor {
     Tools& tools;
     std::vector<std::string>& warnings;
-    void operator()(const CreateVfs& create) const { tools.kernel.createVfs(create); }
+    void operator()(const CreateVfs& create) const {
+      std::ranges::move(tools.kernel.createVfs(create), std::back_inserter(warnings));
+    }
     void operator()(const RemoveVfs& remove) const { tools.kernel.removeVfs(remove); }
     void operator()(const ConfigureVfs& change) const {
       configure(change, Purpose::change, tools, warnings);

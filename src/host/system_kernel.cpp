@@ -255,11 +255,11 @@ std::vector<Holder> SystemKernel::findHolders(const std::vector<PciAddress>& fun
   return host::findHolders(implementation_->root, functions, implementation_->netlink());
 }
 
-void SystemKernel::createVfs(const CreateVfs& action) {
+std::vector<std::string> SystemKernel::createVfs(const CreateVfs& action) {
   implementation_->requireLive(action.pf);
   implementation_->requireAttached(action.pf, "cannot create VFs");
-  host::createVfs(implementation_->root, implementation_->writer, action,
-                  implementation_->createVfs(), implementation_->removeVfs());
+  return host::createVfs(implementation_->root, implementation_->writer, action,
+                         implementation_->createVfs(), implementation_->removeVfs());
 }
 
 void SystemKernel::removeVfs(const RemoveVfs& action) {

@@ -189,7 +189,7 @@ std::vector<Holder> FakeKernel::findHolders(const std::vector<PciAddress>& addre
   return found;
 }
 
-void FakeKernel::createVfs(const CreateVfs& action) {
+std::vector<std::string> FakeKernel::createVfs(const CreateVfs& action) {
   PhysicalFunction& pf = at(action.pf);
   const bool sameCount = action.autoprobe && pf.vfs.size() == action.count;
   if (!pf.vfs.empty() && !sameCount) {
@@ -216,6 +216,7 @@ void FakeKernel::createVfs(const CreateVfs& action) {
     throw;
   }
   pf.probesVfs = before;
+  return creationWarnings;
 }
 
 void FakeKernel::removeVfs(const RemoveVfs& action) {

@@ -47,6 +47,7 @@ class FakeKernel final : public Kernel {
   /// Unbinding these throws TimeoutError; the write takes effect in finishPendingWrites().
   std::vector<PciAddress> hangingUnbinds;
   std::map<PciAddress, PfSettings> pfSettings;  ///< after addPf(): legacy, MTU 1500, down
+  std::vector<std::string> creationWarnings;    ///< of every creation of VFs
   std::vector<RdmaLink> rdmaLinks;
   std::vector<FabricPartition> partitions;                        ///< of the fabric manager
   std::map<std::uint32_t, std::vector<std::string>> usersOfRdma;  ///< by number
@@ -76,7 +77,7 @@ class FakeKernel final : public Kernel {
   std::optional<Device> readFunction(const PciAddress& function) override;
   std::map<unsigned, PciAddress> vfAddresses(const PciAddress& pf) override;
   std::vector<Holder> findHolders(const std::vector<PciAddress>& functions) override;
-  void createVfs(const CreateVfs& action) override;
+  std::vector<std::string> createVfs(const CreateVfs& action) override;
   void removeVfs(const RemoveVfs& action) override;
   void setVfProbing(const PciAddress& pf, bool on) override;
   std::vector<RefusedAttribute> configureVfs(const ConfigureVfs& action) override;

@@ -80,9 +80,20 @@ expect_equal "it has applied host.yaml" success "$(result vfpass-host.service Re
 expect_equal "the PF has its VFs" 3 "$(find "/sys/bus/pci/devices/$pf/" -maxdepth 1 -name 'virtfn*' | wc -l)"
 expect "before libvirt started" test "$(result vfpass-host.service ActiveEnterTimestampMonotonic)" -lt \
     "$(result libvirtd.service ActiveEnterTimestampMonotonic)"
+refuse "it could read the kernel log" grep "kernel log" <(journal vfpass-host.service)
 expect "it needed no seal key" test ! -e /etc/vfpass/seal.key
 group_reads "after the boot"
 starts "vfpass-gc.service on a host without leases" vfpass-gc.service
+
+section "VFs that the firmware does not enable"
+expect "the VFs are removed" make_vfs "$pf" 0
+card 0 fault ENABLE_HCA function=pf status=5 count=1
+expect "vfpass-host.service is restarted and fails" systemctl_fails restart vfpass-host.service
+expect_contains "the journal has the reason" "the card's firmware did not enable" journal vfpass-host.service
+expect_equal "the PF has no VFs" "" "$(compgen -G "/sys/bus/pci/devices/$pf/virtfn*")"
+card 0 clear
+starts "without the fault it succeeds" vfpass-host.service
+expect_equal "the PF has its VFs" 3 "$(find "/sys/bus/pci/devices/$pf/" -maxdepth 1 -name 'virtfn*' | wc -l)"
 
 section "SoftRoCE links"
 ip link add lab0 type dummy && ip link set lab0 up

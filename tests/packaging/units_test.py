@@ -11,7 +11,7 @@ from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 TEMPLATES = CHECKOUT / "packaging" / "systemd"
-LIMIT = 2.0  # of systemd-analyze security
+LIMIT = 2.3  # of systemd-analyze security
 SYSTEMD = "/lib/systemd/systemd"
 
 
@@ -118,6 +118,16 @@ class UnitsTest(unittest.TestCase):
         self.assertEqual(values(service, "ReadWritePaths"), [f"-{output.parent}"])
         # doctor reads /usr/lib/modules, which this setting would hide.
         self.assertEqual(values(service, "ProtectKernelModules"), [])
+
+    def test_what_reads_the_kernel_log_can(self):
+        """Linux 6.12 and later accept CAP_SYSLOG only, not CAP_SYS_ADMIN (check_syslog_permissions)."""
+        for service in self.services:
+            reads = service.stem != "vfpass-soft-roce"
+            self.assertEqual("CAP_SYSLOG" in values(service, "CapabilityBoundingSet")[0], reads, service.name)
+            self.assertEqual(values(service, "BindReadOnlyPaths"), ["/dev/kmsg"] if reads else [], service.name)
+            self.assertEqual(values(service, "DeviceAllow"), ["/dev/kmsg r"] if reads else [], service.name)
+            # It would hide /dev/kmsg and drop CAP_SYSLOG.
+            self.assertEqual(values(service, "ProtectKernelLogs"), [] if reads else ["yes"], service.name)
 
     def test_what_writes_to_sysfs_can(self):
         """ProtectKernelTunables makes /sys read-only, and these are the only exceptions."""

@@ -6,6 +6,8 @@
 #include <iterator>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "vfpass/base/deadline.hpp"
 #include "vfpass/base/default_deadlines.hpp"
@@ -166,9 +168,14 @@ void requirePossibleCount(const Root& root, const CreateVfs& action, const std::
 // The helper process that writes was killed, such as by the kernel when memory ran out.
 bool isUnanswered(const WriteError& error) { return error.number() == ECHILD; }
 
-// Returns what the kernel logged about the PF meanwhile.
-std::vector<std::string> writeCount(const Root& root, KernelWriter& writer, const PciAddress& pf,
-                                    std::size_t count, std::chrono::milliseconds deadline) {
+// What the kernel logged about the PF during the write of a count.
+struct Logged {
+  std::vector<std::string> messages;
+  bool complete = true;  // KernelLog::isComplete()
+};
+
+Logged writeCount(const Root& root, KernelWriter& writer, const PciAddress& pf, std::size_t count,
+                  std::chrono::milliseconds deadline) {
   KernelLog log(root);
   try {
     writer.write(functionPath(pf) + "/sriov_numvfs", std::to_string(count), pf, deadline);
@@ -178,7 +185,8 @@ std::vector<std::string> writeCount(const Root& root, KernelWriter& writer, cons
       throw countRefused(root, pf, count, error, log.messagesAbout(pf));
     }
   }
-  return log.messagesAbout(pf);
+  auto messages = log.messagesAbout(pf);
+  return {std::move(messages), log.isComplete()};
 }
 
 std::string autoprobePath(const PciAddress& pf) {
@@ -209,6 +217,7 @@ void changeAutoprobe(KernelWriter& writer, const PciAddress& pf, bool on) {
 struct Creation {
   std::string restoreError;      ///< of restoring sriov_drivers_autoprobe; empty on success
   std::optional<Error> refusal;  ///< although the kernel created the VFs
+  bool logged = true;            ///< whether a missing refusal would have been seen
 };
 
 // Writes the count with sriov_drivers_autoprobe set to `probe`, and restores the setting. The
@@ -216,19 +225,22 @@ struct Creation {
 // (sriov_numvfs_store), so the inverse of a removal need not check the VFs first.
 Creation writeCountProbing(const Root& root, KernelWriter& writer, const CreateVfs& action,
                            std::chrono::milliseconds deadline) {
-  const auto refusalIn = [&](const std::vector<std::string>& logged) {
-    return enablingRefused(action.pf, action.count, logged);
+  Creation creation;
+  const auto write = [&] {
+    const Logged logged = writeCount(root, writer, action.pf, action.count, deadline);
+    creation.refusal = enablingRefused(action.pf, action.count, logged.messages);
+    creation.logged = logged.complete;
   };
   const bool before =
       action.autoprobe.value_or(root.readNumber(autoprobePath(action.pf)).value_or(1) != 0);
   if (before == action.probe && !action.autoprobe) {
-    return {{}, refusalIn(writeCount(root, writer, action.pf, action.count, deadline))};
+    write();
+    return creation;
   }
   // The setting must have the wanted value for as long as VFs can appear.
-  Creation creation;
   changeAutoprobe(writer, action.pf, action.probe);
   try {
-    creation.refusal = refusalIn(writeCount(root, writer, action.pf, action.count, deadline));
+    write();
   } catch (const TimeoutError& error) {
     // The kernel reads the setting for each new VF (pci_device_can_probe). If it were restored now,
     // the host driver would bind to VFs that are created late.
@@ -245,6 +257,18 @@ Creation writeCountProbing(const Root& root, KernelWriter& writer, const CreateV
   }
   creation.restoreError = restoreAutoprobe(writer, action.pf, before);
   return creation;
+}
+
+// Only mlx5_core is known to create VFs that the firmware has not enabled.
+std::vector<std::string> doubtsOf(const Root& root, const PciAddress& pf,
+                                  const Creation& creation) {
+  if (creation.logged || readDriver(root, pf) != "mlx5_core") {
+    return {};
+  }
+  return {toString(pf) +
+          ": it is not known whether the card's firmware has enabled every new VF, because the "
+          "kernel log cannot be read or has lost lines: `dmesg | grep \"" +
+          toString(pf) + ": failed to enable VF\"` lists those that it has not"};
 }
 
 bool forbidsRemoval(const Holder& holder, RemoveScope scope) {
@@ -291,8 +315,9 @@ void removeIncomplete(const Root& root, KernelWriter& writer, const PciAddress& 
 
 }  // namespace
 
-void createVfs(const Root& root, KernelWriter& writer, const CreateVfs& action,
-               std::chrono::milliseconds deadline, std::chrono::milliseconds removal) {
+std::vector<std::string> createVfs(const Root& root, KernelWriter& writer, const CreateVfs& action,
+                                   std::chrono::milliseconds deadline,
+                                   std::chrono::milliseconds removal) {
   const std::string name = toString(action.pf);
   requirePossibleCount(root, action, name);
   const Creation creation = writeCountProbing(root, writer, action, deadline);
@@ -302,7 +327,7 @@ void createVfs(const Root& root, KernelWriter& writer, const CreateVfs& action,
     return present == action.count;
   });
   if (complete && creation.restoreError.empty() && !creation.refusal) {
-    return;
+    return doubtsOf(root, action.pf, creation);
   }
   if (present != 0) {
     removeIncomplete(root, writer, action.pf, present, removal);

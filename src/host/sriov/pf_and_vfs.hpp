@@ -55,9 +55,11 @@ std::vector<PciAddress> findPhysicalFunctions(const Root& root);
 /// it. With CreateVfs::autoprobe, that value is set afterwards instead, and a PF that already has
 /// this many VFs keeps them. Throws CreationLeft if something is left of a creation that failed,
 /// and judges by the VFs if the helper process was killed before it answered. `removal` is the
-/// deadline for removing VFs again if too few appear.
-void createVfs(const Root& root, KernelWriter& writer, const CreateVfs& action,
-               std::chrono::milliseconds deadline, std::chrono::milliseconds removal);
+/// deadline for removing VFs again if too few appear. Returns warnings: what the kernel log did not
+/// tell.
+std::vector<std::string> createVfs(const Root& root, KernelWriter& writer, const CreateVfs& action,
+                                   std::chrono::milliseconds deadline,
+                                   std::chrono::milliseconds removal);
 
 /// Sets whether the kernel probes drivers for new VFs of this PF.
 void setAutoprobe(KernelWriter& writer, const PciAddress& pf, bool on);

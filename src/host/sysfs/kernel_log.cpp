@@ -22,14 +22,20 @@ constexpr int maxRecords = 10000;
 constexpr int maxRecordsOfBoot = 200000;
 constexpr std::size_t maxMessages = 20000;
 
-// Empty at the end, or if the log cannot be read. EPIPE: records were overwritten before this read.
-std::string readRecord(int file) {
+struct Record {
+  std::string text;  // empty at the end, or if the log cannot be read
+  bool gap = false;  // EPIPE: records before it were overwritten before they were read
+};
+
+Record readRecord(int file) {
   std::array<char, recordLimit> buffer{};
   ssize_t length = 0;
+  bool gap = false;
   do {
     length = ::read(file, buffer.data(), buffer.size());
+    gap = gap || (length < 0 && errno == EPIPE);
   } while (length < 0 && (errno == EPIPE || errno == EINTR));
-  return {buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(length, 0))};
+  return {{buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(length, 0))}, gap};
 }
 
 // The second number of `priority,sequence,time,flags;text`.
@@ -54,7 +60,7 @@ bool visitKernelLog(const Root& root, const std::function<bool(const KernelRecor
     return false;
   }
   for (int count = 0; count < maxRecordsOfBoot; ++count) {
-    const std::string record = readRecord(file.get());
+    const std::string record = readRecord(file.get()).text;
     if (record.empty()) {
       break;
     }
@@ -81,18 +87,16 @@ std::optional<std::vector<std::string>> readKernelMessages(
 }
 
 KernelLog::KernelLog(const Root& root)
-    : file_(root.open("dev/kmsg", O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW)) {
-  if (file_) {
-    ::lseek(file_.get(), 0, SEEK_END);
-  }
-}
+    : file_(root.open("dev/kmsg", O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW)),
+      complete_(file_ && ::lseek(file_.get(), 0, SEEK_END) >= 0) {}
 
 std::vector<std::string> KernelLog::messagesAbout(const PciAddress& function) {
   std::vector<std::string> messages;
   for (int count = 0; file_ && count < maxRecords; ++count) {
-    const std::string record = readRecord(file_.get());
+    const auto [record, gap] = readRecord(file_.get());
+    complete_ = complete_ && !gap;
     if (record.empty()) {
-      break;
+      return messages;
     }
     for (const std::string& line : splitLines(record)) {
       if (const std::string text = textAbout(toString(function), kernelText(line)); !text.empty()) {
@@ -100,6 +104,7 @@ std::vector<std::string> KernelLog::messagesAbout(const PciAddress& function) {
       }
     }
   }
+  complete_ = false;
   return messages;
 }
 

@@ -179,6 +179,12 @@ TEST(NewVfs, MayKeepWhatTheDriverRefuses) {
   EXPECT_TRUE(vfOf(leasesOf(host)[0]).refused.empty()) << "the lease does not state it";
 }
 
+TEST(NewVfs, CreationWarns) {
+  Host host(0);
+  host.kernel.creationWarnings = {"the kernel log cannot be read"};
+  EXPECT_EQ(host.execute(host.attachPlan()), host.kernel.creationWarnings);
+}
+
 TEST(RoundTrip, LeaseInheritsNothingThatItDoesNotState) {
   Host host;
   auto& settings = host.kernel.pfs.at(pfAddress).vfs[0].settings;

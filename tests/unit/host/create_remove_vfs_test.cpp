@@ -15,6 +15,7 @@ namespace {
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 constexpr std::chrono::milliseconds vfCountDeadline{50};
 
@@ -22,8 +23,8 @@ class VfCountTest : public testing::Test {
  protected:
   VfCountTest() : root_(tree_.path()), kernel_(tree_) { tree_.pf(6); }
 
-  void create(unsigned count, bool probe = false) {
-    createVfs(root_, kernel_, {pf_, count, probe}, vfCountDeadline, vfCountDeadline);
+  std::vector<std::string> create(unsigned count, bool probe = false) {
+    return createVfs(root_, kernel_, {pf_, count, probe}, vfCountDeadline, vfCountDeadline);
   }
   std::string failure(const std::function<void()>& change) {
     try {
@@ -183,6 +184,22 @@ TEST_F(VfCountTest, IgnoresWhatTheKernelLogsAboutOtherCards) {
       "12,813,5,-;mlx5_core 0000:01:00.0: failed to enable VF 1 (-5), writes a program\n";
   create(4);
   EXPECT_EQ(count(), 4U);
+}
+
+// vfpass then cannot see VFs that the firmware has not enabled.
+TEST_F(VfCountTest, WarnsIfTheKernelLogCannotBeRead) {
+  EXPECT_THAT(create(4), ElementsAre(AllOf(HasSubstr("0000:01:00.0: it is not known whether"),
+                                           HasSubstr("kernel log cannot be read"))));
+  EXPECT_EQ(count(), 4U);
+  remove();
+  tree_.file("dev/kmsg", "");
+  EXPECT_THAT(create(4), IsEmpty());
+}
+
+TEST_F(VfCountTest, DoesNotMissTheKernelLogOfOtherDrivers) {
+  tree_.remove(tree_.folderOf("0000:01:00.0") + "/driver");
+  tree_.bind("0000:01:00.0", "ice");
+  EXPECT_THAT(create(4), IsEmpty());
 }
 
 TEST_F(VfCountTest, QuotesWhatTheKernelLoggedAboutTheRefusal) {

@@ -38,12 +38,16 @@ class KernelLog {
   explicit KernelLog(const Root& root);
 
   /// The messages about this function that were logged since the last call, without their prefix
-  /// (driver, address); printable. Empty also where the log cannot be read: without CAP_SYSLOG or
-  /// /dev/kmsg, as in a container or in vfpass-host.service.
+  /// (driver, address); printable. See isComplete().
   std::vector<std::string> messagesAbout(const PciAddress& function);
+
+  /// False if messages may be missing: the log cannot be read (without CAP_SYSLOG or /dev/kmsg, as
+  /// in a container), or the kernel has overwritten some before they were read.
+  [[nodiscard]] bool isComplete() const { return complete_; }
 
  private:
   FileDescriptor file_;
+  bool complete_;
 };
 
 }  // namespace vfpass::host

@@ -47,7 +47,7 @@ class SystemKernel final : public Kernel {
   std::optional<Device> readFunction(const PciAddress& function) override;
   std::map<unsigned, PciAddress> vfAddresses(const PciAddress& pf) override;
   std::vector<Holder> findHolders(const std::vector<PciAddress>& functions) override;
-  void createVfs(const CreateVfs& action) override;
+  std::vector<std::string> createVfs(const CreateVfs& action) override;
   void removeVfs(const RemoveVfs& action) override;
   void setVfProbing(const PciAddress& pf, bool on) override;
   std::vector<RefusedAttribute> configureVfs(const ConfigureVfs& action) override;
