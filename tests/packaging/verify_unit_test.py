@@ -21,6 +21,8 @@ CAPABILITIES = {
     "CAP_DAC_READ_SEARCH",
     # The VF's counters and attributes over netlink.
     "CAP_NET_ADMIN",
+    # /dev/kmsg, of which a report quotes lines. Linux 6.12 accepts only this one (check_syslog_permissions).
+    "CAP_SYSLOG",
 }
 ADDRESS_FAMILIES = {"AF_NETLINK", "AF_UNIX"}  # the kernel, libvirt's socket
 # With these settings the unit would not see other processes or the state directory.
