@@ -134,7 +134,7 @@ ssize_t receiveDump(int socket, std::string& buffer) {
   }
 }
 
-enum class Answer { datagram, dump };
+enum class Answer { datagram, dump, acknowledgement };
 
 struct Exchange {
   int protocol;
@@ -154,6 +154,13 @@ ssize_t converse(const Exchange& request, std::string& buffer) {
   }
   return request.answer == Answer::dump ? receiveDump(socket, buffer)
                                         : receiveNetlink(socket, {buffer.data(), buffer.size()});
+}
+
+[[noreturn]] void throwUnanswered(const ExchangePurpose& purpose,
+                                  std::chrono::milliseconds deadline, const char* consequence) {
+  throw TimeoutError(purpose.object + ": " + purpose.verb + ": no reply from the kernel within " +
+                         durationText(deadline) + consequence,
+                     "check the kernel log (dmesg) for a driver or firmware that hangs");
 }
 
 // Runs in the parent again.
@@ -177,7 +184,8 @@ std::string exchange(int protocol, const std::string& request, Answer answer,
   });
   // The reply is the errno of the exchange, then the datagrams.
   if (!reply.finished) {
-    throwNoReply(purpose, deadline);
+    throwUnanswered(purpose, deadline,
+                    answer == Answer::acknowledgement ? "; the change may still take effect" : "");
   }
   int error = ECHILD;  // the child was killed before it replied
   if (reply.bytes.size() >= sizeof error) {
@@ -215,7 +223,7 @@ std::string exchangeNetlink(int protocol, const std::string& request,
 
 Acknowledgement sendChange(int protocol, const std::string& request, const ExchangePurpose& purpose,
                            std::chrono::milliseconds deadline) {
-  const std::string reply = exchangeNetlink(protocol, request, purpose, deadline);
+  const std::string reply = exchange(protocol, request, Answer::acknowledgement, purpose, deadline);
   if (const auto acknowledgement = parseAcknowledgement(reply)) {
     return *acknowledgement;
   }
@@ -231,9 +239,7 @@ void requireChange(int protocol, const std::string& request, const ExchangePurpo
 }
 
 void throwNoReply(const ExchangePurpose& purpose, std::chrono::milliseconds deadline) {
-  throw TimeoutError(purpose.object + ": " + purpose.verb + ": no reply from the kernel within " +
-                         durationText(deadline) + "; the request may still take effect",
-                     "check the kernel log (dmesg) for a driver or firmware that hangs");
+  throwUnanswered(purpose, deadline, "");
 }
 
 void throwFailed(const ExchangePurpose& purpose, const std::string& reason,

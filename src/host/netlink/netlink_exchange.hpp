@@ -46,7 +46,7 @@ Acknowledgement sendChange(int protocol, const std::string& request, const Excha
 void requireChange(int protocol, const std::string& request, const ExchangePurpose& purpose,
                    std::chrono::milliseconds deadline, std::string (*remedyFor)(int error));
 
-/// Throws the TimeoutError for an exchange without a reply within this time.
+/// Throws the TimeoutError for a read without a reply within this time.
 [[noreturn]] void throwNoReply(const ExchangePurpose& purpose, std::chrono::milliseconds deadline);
 
 /// Throws the Error for an exchange that failed for this reason.

@@ -80,5 +80,27 @@ TEST(NetlinkBatch, ReturnsNothingWithoutQueries) {
   EXPECT_THAT(runNetlinkBatch({}, {}, -1, batchDeadline), IsEmpty());
 }
 
+TEST(NetlinkExchange, OnlyAChangeMayStillTakeEffect) {
+  const std::string unanswered(1, '\0');
+  const std::chrono::milliseconds limit(20);
+  const auto message = [](const std::function<void()>& exchange) -> std::string {
+    try {
+      exchange();
+    } catch (const TimeoutError& error) {
+      return error.what();
+    }
+    return "no timeout";
+  };
+  EXPECT_EQ(message([&] {
+              exchangeNetlink(NETLINK_ROUTE, unanswered, {"eth0", "reading its addresses"}, limit);
+            }),
+            "eth0: reading its addresses: no reply from the kernel within 20 ms");
+  EXPECT_EQ(message([&] {
+              sendChange(NETLINK_ROUTE, unanswered, {"eth0", "setting the MTU to 9000"}, limit);
+            }),
+            "eth0: setting the MTU to 9000: no reply from the kernel within 20 ms; the change may "
+            "still take effect");
+}
+
 }  // namespace
 }  // namespace vfpass::host
