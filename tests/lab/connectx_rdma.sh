@@ -75,7 +75,10 @@ case_is "some packets lost" "success, same, success, same, success, success, sam
 case_is "all packets lost" "retries exceeded, 0, retries exceeded, 7"
 case_is "an answer lost" "success, 10, 15, local_ack_timeout_err, duplicate_request, success, success, once"
 case_is "unplugged" "success, retries exceeded"
-expect "PF 2, which has UMR, has filled its caches with keys" [ "$(card 2 count CREATE_MKEY)" -gt 6000 ]
+# Newer kernels keep keys in pools of ib_core, which begin empty (ib_frmr_pools_init), and the driver has no cache.
+if ! grep -qw ib_frmr_pools_init /proc/kallsyms; then
+    expect "PF 2, which has UMR, has filled its caches with keys" [ "$(card 2 count CREATE_MKEY)" -gt 6000 ]
+fi
 timeout 100 python3 /vfpass/tests/lab/rdma_cases.py "${devices[0]}" "$(rdma_of "${ports[2]}")" "${ports[0]}" "${ports[2]}" dma-buf >/tmp/cases 2>&1
 sed 's/^/   PF 2: /' /tmp/cases
 case_is "dma-buf" "success, into a DMA-BUF, success, same, beyond its end remote access"
