@@ -183,9 +183,14 @@ std::string exchange(int protocol, const std::string& request, Answer answer,
     writeAll(pipe, buffer.data(), length < 0 ? 0 : static_cast<std::size_t>(length));
   });
   // The reply is the errno of the exchange, then the datagrams.
+  if (!reply.finished && answer == Answer::acknowledgement) {
+    throwUnanswered(purpose, deadline, "; the change may still take effect");
+  }
   if (!reply.finished) {
-    throwUnanswered(purpose, deadline,
-                    answer == Answer::acknowledgement ? "; the change may still take effect" : "");
+    // It would wait for an answer that nobody reads. The child of a change is left: drivers take
+    // locks whose wait a kill ends, during the change.
+    endGuarded(reply.child, std::chrono::milliseconds(0));
+    throwNoReply(purpose, deadline);
   }
   int error = ECHILD;  // the child was killed before it replied
   if (reply.bytes.size() >= sizeof error) {

@@ -95,11 +95,15 @@ TEST(NetlinkExchange, OnlyAChangeMayStillTakeEffect) {
               exchangeNetlink(NETLINK_ROUTE, unanswered, {"eth0", "reading its addresses"}, limit);
             }),
             "eth0: reading its addresses: no reply from the kernel within 20 ms");
+  EXPECT_TRUE(hasNoChild()) << "the child still waits for its reply";
   EXPECT_EQ(message([&] {
               sendChange(NETLINK_ROUTE, unanswered, {"eth0", "setting the MTU to 9000"}, limit);
             }),
             "eth0: setting the MTU to 9000: no reply from the kernel within 20 ms; the change may "
             "still take effect");
+  EXPECT_FALSE(hasNoChild(std::chrono::milliseconds(0))) << "the change was given up";
+  killChildren();
+  EXPECT_TRUE(hasNoChild());
 }
 
 }  // namespace
