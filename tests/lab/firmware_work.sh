@@ -55,7 +55,7 @@ state() {
             [ ! -e "$link" ] || echo "${link##*/}: $(readlink "$link/driver") $(<"$link/driver_override")"
         done
         virsh domstate v
-        virsh dumpxml --inactive v | sed -E 's/ (generation|seal)=("[^"]*"|'"'[^']*'"')//g'
+        virsh dumpxml --inactive v | sed -E -e 's/"generation":[0-9]+,//' -e 's/ seal=("[^"]*"|'"'[^']*'"')//'
         stored_leases
     } >"$1" 2>&1
 }
