@@ -5,6 +5,7 @@
 
 #include "simulated_kernel.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/host/kernel_log.hpp"
 #include "vfpass/host/pci_function.hpp"
 #include "vfpass/host/system_kernel.hpp"
 #include "vfpass/kernel.hpp"
@@ -194,6 +195,17 @@ TEST_F(VfCountTest, WarnsIfTheKernelLogCannotBeRead) {
   remove();
   tree_.file("dev/kmsg", "");
   EXPECT_THAT(create(4), IsEmpty());
+}
+
+TEST_F(VfCountTest, KernelLogThatADriverFillsWithoutEndIsNotComplete) {
+  tree_.file("dev/kmsg", "");
+  KernelLog log(root_);
+  EXPECT_THAT(log.messagesAbout(pf_), IsEmpty());
+  EXPECT_TRUE(log.isComplete());
+  // More than 10,000 records of 8 KiB.
+  std::filesystem::resize_file(tree_.path() / "dev/kmsg", 10000ULL * 8192 + 1);
+  EXPECT_THAT(log.messagesAbout(pf_), IsEmpty());
+  EXPECT_FALSE(log.isComplete());
 }
 
 TEST_F(VfCountTest, DoesNotMissTheKernelLogOfOtherDrivers) {
