@@ -18,7 +18,7 @@ inline constexpr const char* exchangeParts = R"(
 while [ $# -gt 1 ]; do [ "$1" = --folder ] && folder=$2; shift; done
 cd "$folder" || exit 2
 say() { printf '%s' "$2" >unfinished; mv unfinished "out.$1"; }
-hear() { until [ -e "in.$1" ]; do [ -d "$folder" ] || exit 3; sleep 0.01; done; cat "in.$1"; }
+hear() { until [ -e "in.$1" ]; do [ -d "$folder" ] || exit 3; sleep 0.05; done; cat "in.$1"; }
 )";
 
 /// Waits up to 5 s for the result of a program that the code under test does not wait for.
