@@ -85,7 +85,7 @@ class Budget(unittest.TestCase):
 
     def test_a_part_runs_as_far_as_it_fits_beside_the_others(self):
         durations = all_durations() | {"sanitized": lab_tests.Duration(1000, "2026-01-01", "")}
-        for slowness, seconds, wanted in ((1, 5000, 65), (1, 670 + 500, 50), (1, 670, 0), (1, 0, 0), (2, 740 + 500, 25)):
+        for slowness, seconds, wanted in ((1, 5000, 65), (1, 670 + 500, 25), (1, 670, 0), (1, 0, 0), (2, 740 + 1000, 25)):
             costs = lab_tests.Costs(durations, {}, slowness)
             self.assertEqual(wanted, select.percent_that_fits("sanitized", 65, seconds, all_tests(), costs))
         self.assertEqual(65, select.percent_that_fits("sanitized", 65, 0, all_tests(), COSTS), "not recorded")
@@ -262,7 +262,7 @@ class Checkouts(unittest.TestCase):
     def test_the_part_that_fits_is_written_and_counts(self):
         self.repository.write("tests/lab/durations", "near 80 2026-01-01\npair 10 2026-01-01\nsanitized 1000 2026-01-01\n")
         file = self.repository.folder / "percent"
-        for seconds, percent, left in ((1000, 65, 350), (500, 50, 0)):
+        for seconds, percent, left in ((1000, 50, 500), (500, 25, 250)):
             text, _ = output_of(self.repository.folder, seconds, "--fit", "sanitized=65", "--percent-to", str(file))
             self.assertEqual(f"{percent}\n", file.read_text(encoding="utf-8"))
             self.assertIn(f" of {left} s", text)
