@@ -1,4 +1,5 @@
 # Attach while another domain is in a slow prepare on the same PF; and attaches that are killed.
+# covers: src/apply src/state src/hook
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh

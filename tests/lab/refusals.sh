@@ -1,4 +1,5 @@
 # Invalid input and failures: one clear error, the right exit code, and no partial change.
+# covers: src/commands src/config src/plan src/apply src/host
 # shellcheck shell=bash
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/common.sh
