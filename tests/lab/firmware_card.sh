@@ -98,6 +98,7 @@ dead() {
     other_is_unaffected "at the end"
     stop_hard w
     expect "detach w" vfpass detach w
+    expect "w is undefined" virsh --quiet undefine w
     scratch
 }
 
