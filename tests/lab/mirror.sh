@@ -1,6 +1,6 @@
 # The host's PCIe tree in a running guest: two NUMA nodes, with PF and stand-in GPU below a switch on node 0 and on
 # separate root ports on node 1, where only the VFs of the PF share a switch; hotplug into a spare port, reboot, edits,
-# 16 VFs, and every XML of the unit tests started by QEMU.
+# 16 VFs, and the guests that the unit tests mirror from other hosts, started by QEMU.
 # covers: src/topology src/plan/*place* src/plan/link_speeds.cpp src/domain/*place* src/domain/our_elements.* src/commands/guest_devices.* src/host/inventory/read_topology.cpp src/commands/guest_devices.cpp
 # shellcheck shell=bash disable=SC2154
 set -uo pipefail
@@ -202,8 +202,9 @@ expect "the domain gets cells" virsh define /tmp/cells.xml
 expect "attach mirrors the flat layout after cells were added" vfpass attach train0
 expect "detach" vfpass detach train0
 
-section "the XML files of the unit tests"
-for file in /vfpass/build/mirror/*.xml; do
+section "guests of other hosts"
+require "their XML is written" /vfpass/build/tests/lab/write-mirrored-domains /tmp/mirrored
+for file in /tmp/mirrored/*.xml; do
     name=$(basename "$file" .xml)
     # A virtio-rng device replaces the host's device.
     sed -e 's|<name>.*</name>|<name>tree</name>|' \

@@ -1,10 +1,11 @@
 #include "mirror_support.hpp"
 
-#include <gtest/gtest.h>
 #include <stdlib.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <set>
 #include <stdexcept>
 
@@ -304,6 +305,22 @@ std::vector<std::string> MirroredDomain::differences() const {
     }
   }
   return lines;
+}
+
+std::vector<HostAndRails> mirroredHosts() {
+  return {{"h100-8", 1},      {"h100-8", 2},      {"h100-8", 4},      {"h100-8", 8},
+          {"two-sockets", 1}, {"two-sockets", 2}, {"two-sockets", 4}, {"nested", 1},
+          {"nested", 2},      {"nested", 4},      {"nps4", 1},        {"nps4", 2},
+          {"nps4", 4},        {"nps4", 8},        {"no-switches", 1}, {"no-switches", 2},
+          {"no-switches", 4}, {"no-switches", 8}};
+}
+
+std::string mirroredDomain(const HostAndRails& wanted) {
+  const Topology host = testHost(wanted.host);
+  const auto functions = railsOf(host, wanted.rails);
+  MirroredDomain domain(host, testDomain(cellsFor(host, functions)));
+  domain.attach(named(functions));
+  return domain.xml();
 }
 
 }  // namespace vfpass::topology

@@ -60,4 +60,16 @@ class MirroredDomain {
 /// Names the functions dev0, dev1, ...
 std::vector<std::pair<std::string, std::size_t>> named(const std::vector<std::size_t>& functions);
 
+/// A test host, and how many of its rails a guest has.
+struct HostAndRails {
+  std::string host;
+  std::size_t rails = 0;
+};
+
+/// Those whose guests are checked against libvirt's schema, and started in the lab.
+std::vector<HostAndRails> mirroredHosts();
+
+/// The XML of such a guest after the attach.
+std::string mirroredDomain(const HostAndRails& wanted);
+
 }  // namespace vfpass::topology

@@ -38,11 +38,6 @@ std::size_t countModel(const std::vector<Lease>& leases, ControllerModel model) 
   return indices.size();
 }
 
-struct HostAndRails {
-  std::string host;
-  std::size_t rails = 0;
-};
-
 std::string nameOf(const testing::TestParamInfo<HostAndRails>& info) {
   std::string name = info.param.host + "_" + std::to_string(info.param.rails) + "_rails";
   std::replace(name.begin(), name.end(), '-', '_');
@@ -118,33 +113,19 @@ TEST_P(MirrorTest, IsIdempotentAndRemovedWithoutTrace) {
   EXPECT_EQ(domain::withLeases(first, {}, domain::builtInTemplates(), {}), bare);
 }
 
-// The lab also defines and starts the domains in these files.
+// The lab also defines and starts these domains (tests/lab/write_mirrored_domains.cpp).
 TEST_P(MirrorTest, IsValidForLibvirt) {
-  const Topology host = testHost(GetParam().host);
-  const auto functions = railsOf(host, GetParam().rails);
-  MirroredDomain domain(host, testDomain(cellsFor(host, functions)));
-  domain.attach(named(functions));
   const auto directory = std::filesystem::path(VFPASS_BINARY_DIR) / "mirror";
   std::filesystem::create_directories(directory);
   const auto file = directory / (GetParam().host + "-" + std::to_string(GetParam().rails) + ".xml");
-  std::ofstream(file) << domain.xml();
+  std::ofstream(file) << mirroredDomain(GetParam());
   const std::string command =
       "xmllint --noout --relaxng /usr/share/libvirt/schemas/domain.rng " + file.string();
   EXPECT_EQ(std::system((command + " 2>" + file.string() + ".log").c_str()), 0)  // NOLINT
       << std::ifstream(file.string() + ".log").rdbuf();
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Hosts, MirrorTest,
-    testing::Values(HostAndRails{"h100-8", 1}, HostAndRails{"h100-8", 2}, HostAndRails{"h100-8", 4},
-                    HostAndRails{"h100-8", 8}, HostAndRails{"two-sockets", 1},
-                    HostAndRails{"two-sockets", 2}, HostAndRails{"two-sockets", 4},
-                    HostAndRails{"nested", 1}, HostAndRails{"nested", 2}, HostAndRails{"nested", 4},
-                    HostAndRails{"nps4", 1}, HostAndRails{"nps4", 2}, HostAndRails{"nps4", 4},
-                    HostAndRails{"nps4", 8}, HostAndRails{"no-switches", 1},
-                    HostAndRails{"no-switches", 2}, HostAndRails{"no-switches", 4},
-                    HostAndRails{"no-switches", 8}),
-    nameOf);
+INSTANTIATE_TEST_SUITE_P(Hosts, MirrorTest, testing::ValuesIn(mirroredHosts()), nameOf);
 
 TEST(Mirror, AddsNoSwitchWhenHostHasNone) {
   const Topology host = testHost("no-switches");
