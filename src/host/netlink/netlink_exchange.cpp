@@ -187,8 +187,8 @@ std::string exchange(int protocol, const std::string& request, Answer answer,
     throwUnanswered(purpose, deadline, "; the change may still take effect");
   }
   if (!reply.finished) {
-    // It would wait for an answer that nobody reads. The child of a change is left: drivers take
-    // locks whose wait a kill ends, during the change.
+    // The child would wait for an answer that nobody reads. Only the child of a read is killed: in
+    // a change, a kill can end the driver's wait for a lock, and with it the change half-way.
     endGuarded(reply.child, std::chrono::milliseconds(0));
     throwNoReply(purpose, deadline);
   }
