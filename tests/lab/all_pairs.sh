@@ -63,7 +63,7 @@ took "the section"
 
 section "all pairs of two guests"
 pairs="rail0 - train1:rail0, rail1 - train1:rail1"
-verified 0 "verify passes with all pairs at the same time" --peer train1 --all-pairs --sustain 20
+verified 0 "verify passes with all pairs at the same time" --peer train1 --all-pairs --sustain 40
 expect_equal "both pairs have a rate alone and a rate together" "$pairs" "$(member '[.all_pairs[0].pairs[] |
     select(.alone_gigabits_per_second > 0 and .together_gigabits_per_second > 0).entry] | join(", ")')"
 expect_equal "the sum is that of the pairs" true "$(member '.all_pairs[0] |
