@@ -204,6 +204,7 @@ expect "detach" vfpass detach train0
 
 section "guests of other hosts"
 require "their XML is written" /vfpass/build/tests/lab/write-mirrored-domains /tmp/mirrored
+expect_equal "those of five hosts with 1 to 8 rails" 18 "$(find /tmp/mirrored -name '*.xml' | wc -l)"
 for file in /tmp/mirrored/*.xml; do
     name=$(basename "$file" .xml)
     # A virtio-rng device replaces the host's device.

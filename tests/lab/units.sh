@@ -133,7 +133,7 @@ netdev=$(guest_shell train0 'ls /sys/bus/pci/drivers/mlx5_core/0*/net')
 expect_contains "the guest has an RDMA device" uverbs0 guest_shell train0 "ip link set lo up; ip link set $netdev mtu 9000 up
     ip address add 10.99.0.1/24 dev $netdev; ls /dev/infiniband"
 expect "vfpass-verify.path sees the mark of the start" systemctl start vfpass-verify.path
-# It takes more than 200 s where the guest has the kernel of Debian testing.
+# It can take more than 200 s where the guest has the kernel of Debian testing.
 expect "it verifies the VM" wait_until 600 no_mark
 expect_equal "vfpass-verify.service succeeds" success "$(result vfpass-verify.service Result)"
 expect_contains "the VM has passed" "VM train0: passed" journal vfpass-verify.service
