@@ -58,6 +58,8 @@ class OwnProcesses {
 
 // Enough to kill a probe in the guest and remove its directory.
 constexpr std::chrono::seconds endsWithin{10};
+// How long a VM that has started waits for its verification; each look reads a directory.
+constexpr std::chrono::seconds newMarksEvery{1};
 constexpr const char* thisProgram = "/proc/self/exe";
 
 std::vector<std::string> ownArguments() {
@@ -332,7 +334,7 @@ void verifyStarted(Session& session, const VerifyRequest& request) {
       [&](const Uuid& uuid) { processes.start(uuid); },
       [&] {
         StopSignals::throwIfAsked();
-        return processes.takeEnded(std::chrono::milliseconds(100));
+        return processes.takeEnded(newMarksEvery);
       },
       [&](const Uuid& uuid, const std::string& reason) { giveUp(session, uuid, reason); }};
   verifyStartedVms(run, work);
