@@ -186,7 +186,7 @@ class Perftest {
       figure.medianMicroseconds = latency->typicalMicroseconds;
       figure.tailMicroseconds = latency->tailMicroseconds;
       figures_.push_back(figure);
-      note(tool + " " + durationText(latency->typicalMicroseconds));
+      note(tool + " " + latencyText(latency->typicalMicroseconds));
     }
     return latency.has_value();
   }

@@ -91,7 +91,7 @@ constexpr const char* rdmaCmExpected = "rdma_cm connects both IP addresses, and 
 // `, 87 us` from a report on ping; empty if it has no valid time.
 std::string roundTrip(const JsonReader& report) {
   const double value = plausibleMicroseconds(report["median_microseconds"]);
-  return value > 0 ? ", " + durationText(value) : "";
+  return value > 0 ? ", " + latencyText(value) : "";
 }
 
 }  // namespace
@@ -133,7 +133,7 @@ Finding judgeReach(const std::string& subject, const PairReports& reports,
     return finding;
   }
   finding.outcome = Outcome::passed;
-  finding.seen = durationText(median) + " in one direction";
+  finding.seen = latencyText(median) + " in one direction";
   return finding;
 }
 

@@ -174,7 +174,7 @@ std::string rounded(double value) {
 
 std::string percentText(double share) { return std::to_string(std::lround(share * 100)) + " %"; }
 
-std::string durationText(double microseconds) {
+std::string latencyText(double microseconds) {
   constexpr double longest = 9999.5;  // in microseconds
   constexpr double shortest = 999.5;  // from here on rounded() has an exponent
   if (microseconds >= longest) {
@@ -313,8 +313,8 @@ Finding judgeLatency(const Transfer& transfer, const Json& report, std::vector<F
       return found(Outcome::failed, "figures or checked bytes are missing", otherBuild);
     }
     seen += (seen.empty() ? "" : "; ") + figure.memory + " " + figure.operation + " " +
-            durationText(*figure.medianMicroseconds) + ", 99 % within " +
-            durationText(*figure.tailMicroseconds);
+            latencyText(*figure.medianMicroseconds) + ", 99 % within " +
+            latencyText(*figure.tailMicroseconds);
     // Figures of host memory are added by its own finding.
     if (figure.memory == transfer.memory) {
       figures.push_back(figure);

@@ -24,8 +24,8 @@ std::string rounded(double value);
 /// `90 %`.
 std::string percentText(double share);
 
-/// A duration as people read it: `4.01 us`, `4011 us`, `14.6 ms`.
-std::string durationText(double microseconds);
+/// A latency as people read it: `4.01 us`, `4011 us`, `14.6 ms`.
+std::string latencyText(double microseconds);
 
 /// A latency of a report; 0 if it is missing, invalid, or longer than any probe runs.
 double plausibleMicroseconds(const JsonReader& value);
