@@ -70,6 +70,9 @@ struct SystemKernel::Implementation {
         std::chrono::duration_cast<milliseconds>(*deadlines.end - std::chrono::steady_clock::now());
     return std::clamp(left, milliseconds{1}, std::max(limit, milliseconds{1}));
   }
+  [[nodiscard]] bool hasTime(std::chrono::milliseconds limit) const {
+    return !deadlines.end || *deadlines.end - std::chrono::steady_clock::now() >= limit;
+  }
   [[nodiscard]] std::chrono::milliseconds bind() const { return within(deadlines.bind); }
   [[nodiscard]] std::chrono::milliseconds createVfs() const { return within(deadlines.createVfs); }
   [[nodiscard]] std::chrono::milliseconds removeVfs() const { return within(deadlines.removeVfs); }
@@ -351,17 +354,28 @@ std::vector<ResetOutcome> SystemKernel::resetFunctions(const std::vector<ResetFu
     functions.push_back(action.function);
   }
   const Root& root = implementation_->root;
+  const auto& limits = implementation_->deadlines;
   GuardedMemory memory;
   std::vector<Canary> canaries;
   for (const PciAddress& function : functions) {
-    canaries.push_back(plantCanary(root, implementation_->writer, memory, function, checks));
+    canaries.push_back(implementation_->hasTime(limits.bind + canaryTime)
+                           ? plantCanary(root, implementation_->writer, memory, function, checks)
+                           : Canary{{function, 0, {}}, "", "too little time was left"});
+  }
+  // A reset that gets less time than it may take would look like one of a device that hangs.
+  if (!implementation_->hasTime(limits.bind)) {
+    throw Error(
+        "nothing was reset: too little time is left for " + counted(functions.size(), "reset"),
+        "run `vfpass recover`");
   }
   auto outcomes =
       host::resetFunctions(root, implementation_->writer, functions, implementation_->bind());
   for (std::size_t at = 0; at < outcomes.size(); ++at) {
-    outcomes[at].memory = outcomes[at].done
-                              ? findCanary(root, implementation_->writer, memory, canaries[at])
-                              : MemoryCheck{MemoryCheck::Result::notChecked, "it was not reset"};
+    outcomes[at].memory =
+        !outcomes[at].done ? MemoryCheck{MemoryCheck::Result::notChecked, "it was not reset"}
+        : implementation_->hasTime(canaryTime)
+            ? findCanary(root, implementation_->writer, memory, canaries[at])
+            : MemoryCheck{MemoryCheck::Result::notChecked, "too little time was left"};
   }
   return outcomes;
 }

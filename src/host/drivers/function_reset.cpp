@@ -48,8 +48,7 @@ bool resetsAlone(const std::vector<std::string>& methods) {
 
 namespace {
 
-// The kernel has tried its methods, and none works for this device.
-bool hasNoMethod(const std::exception_ptr& failure) {
+bool isNotTyped(const std::exception_ptr& failure) {
   try {
     std::rethrow_exception(failure);
   } catch (const WriteError& error) {
@@ -57,6 +56,26 @@ bool hasNoMethod(const std::exception_ptr& failure) {
   } catch (const Error&) {
     return false;
   }
+}
+
+// With ENOTTY the kernel answers for a method that it does not have, and for a device that has not
+// come back (pci_dev_wait, pci_bridge_wait_for_secondary_bus; drivers/pci/pci.c). It has none if
+// an administrator has emptied `reset_method`. A bus reset is listed for function 0 before the
+// kernel knows the other functions, and is refused when there are some (pci_parent_bus_reset).
+bool hasNoMethod(const Root& root, const PciAddress& function) {
+  const auto methods = readResetMethods(root, functionPath(function));
+  return methods && !resetsAlone(*methods) &&
+         (methods->empty() || !readBusPeers(root, function).empty());
+}
+
+std::exception_ptr didNotComeBack(const PciAddress& function,
+                                  const std::vector<std::string>& methods) {
+  const std::string by = methods.empty() ? "" : " by " + join(methods, ", ");
+  return std::make_exception_ptr(Error(
+      toString(function) + ": the kernel's reset" + by + " failed (ENOTTY): the device did not " +
+          "come back after it",
+      "check the kernel log (dmesg); if the device stays away, shut the host down and switch its "
+      "power off and on"));
 }
 
 }  // namespace
@@ -84,10 +103,11 @@ std::vector<ResetOutcome> resetFunctions(const Root& root, KernelWriter& writer,
   for (std::size_t i = 0; i < failures.size(); ++i) {
     ResetOutcome& outcome = outcomes[written[i]];
     outcome.done = !failures[i];
-    if (failures[i] && hasNoMethod(failures[i])) {
-      outcome.methods.clear();
-    } else {
-      outcome.failure = failures[i];
+    outcome.failure = failures[i];
+    if (failures[i] && isNotTyped(failures[i])) {
+      const bool isNone = hasNoMethod(root, writes[i].device);
+      outcome.failure = isNone ? nullptr : didNotComeBack(writes[i].device, outcome.methods);
+      outcome.methods.resize(isNone ? 0 : outcome.methods.size());
     }
   }
   return outcomes;

@@ -128,11 +128,6 @@ constexpr bool readsAreHarmless = false;
 constexpr std::uint64_t smallestMemory = 64ULL << 20U;  // smaller BARs hold registers and doorbells
 constexpr std::size_t patternLength = 1024;
 
-bool isGpu(const Root& root, const PciAddress& function) {
-  constexpr std::uint32_t displays = 3;
-  return readClass(root, function) >> 16U == displays;
-}
-
 // The largest 64-bit prefetchable BAR; nullopt: none has an address and the size of a memory.
 std::optional<std::pair<unsigned, std::uint64_t>> memoryBar(const Root& root,
                                                             const PciAddress& function) {
@@ -250,7 +245,7 @@ Canary plantCanary(const Root& root, KernelWriter& writer, DeviceMemory& memory,
                    const PciAddress& function, MemoryChecks checks) {
   Canary canary;
   canary.places.function = function;
-  if (!isGpu(root, function)) {
+  if (!isDisplayOrAccelerator(readClass(root, function))) {
     canary.problem = "it is not a GPU";
   } else if (checks == MemoryChecks::off) {
     canary.problem = "gpu-memory-check in host.yaml is false or not applied";

@@ -74,6 +74,11 @@ struct Canary {
 Canary plantCanary(const Root& root, KernelWriter& writer, DeviceMemory& memory,
                    const PciAddress& function, MemoryChecks checks);
 
+/// The longest that planting a pattern or looking for it takes: two accesses and two writes of
+/// power/control, each of deadlines::serial, and the ends of children that hang.
+inline constexpr std::chrono::milliseconds canaryTime =
+    4 * deadlines::serial + std::chrono::milliseconds(500);
+
 /// Looks for it after the reset.
 MemoryCheck findCanary(const Root& root, KernelWriter& writer, DeviceMemory& memory,
                        const Canary& canary);

@@ -11,6 +11,7 @@
 #include "vfpass/base/text.hpp"
 #include "vfpass/host/container_and_guest_names.hpp"
 #include "vfpass/host/find_holders.hpp"
+#include "vfpass/host/pci_function.hpp"
 
 namespace vfpass::host {
 namespace {
@@ -155,10 +156,7 @@ namespace {
 constexpr std::size_t longestFile = 64;
 
 bool isGpuOrSwitch(const Device& function) {
-  constexpr std::uint32_t display = 0x03;
-  constexpr std::uint32_t accelerator = 0x12;
-  const std::uint32_t base = function.classCode >> 16U;
-  return base == display || base == accelerator || function.driver == "nvidia-nvswitch";
+  return isDisplayOrAccelerator(function.classCode) || function.driver == "nvidia-nvswitch";
 }
 
 Holder holderOf(const Root& root, const FunctionFacts& function, const DeviceFileUse& use) {

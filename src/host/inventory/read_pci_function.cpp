@@ -18,7 +18,6 @@ namespace {
 // Base classes and subclasses of the PCI Code and ID Assignment Specification.
 constexpr unsigned networkBase = 0x02;
 constexpr unsigned displayBase = 0x03;
-constexpr unsigned acceleratorBase = 0x12;
 constexpr unsigned display3d = 0x0302;
 constexpr std::uint8_t intelGraphicsSlot = 2;
 constexpr std::uint8_t earlyAmdSlot = 1;
@@ -84,8 +83,8 @@ FunctionRole roleOf(const Device& function, const std::optional<PortType>& port)
   if (isNvSwitch(function)) {
     return FunctionRole::nvswitch;
   }
-  const bool display = base == displayBase || base == acceleratorBase;
-  if (display && (subclass == display3d || isOfGpuVendor(function))) {
+  if (host::isDisplayOrAccelerator(function.classCode) &&
+      (subclass == display3d || isOfGpuVendor(function))) {
     return FunctionRole::gpu;
   }
   return base == networkBase || function.driver == "mlx5_core" ? FunctionRole::nic

@@ -182,6 +182,10 @@ std::uint32_t readClass(const Root& root, const PciAddress& function) {
                                     0xffffffU);
 }
 
+bool isDisplayOrAccelerator(std::uint32_t classCode) {
+  return classCode >> 16U == 0x03U || classCode >> 16U == 0x12U;
+}
+
 std::optional<PciAddress> readPfOf(const Root& root, const PciAddress& function) {
   const auto pf = root.linkName(functionPath(function) + "/physfn");
   return pf ? parsePciAddress(*pf) : std::nullopt;
@@ -278,25 +282,26 @@ void readVfioUse(const Root& root, const std::vector<Device*>& devices) {
   }
 }
 
-namespace {
-
-// Other functions on the same bus. None for a root bus, which cannot be reset
-// (pci_parent_bus_reset).
-void readBusPeers(const Root& root, Device& function) {
-  const bool onRootBus = std::ranges::count(function.path, '/') < 2;
-  const std::string own = toString(function.address);
-  const std::string bus = own.substr(0, own.rfind(':') + 1);
-  for (const PciAddress& peer : listFunctions(root, bus)) {
-    if (!onRootBus && peer != function.address) {
-      function.busPeers.push_back(readGroupPeer(root, peer));
-    }
+// None for a root bus, which cannot be reset (pci_parent_bus_reset).
+std::vector<PciAddress> readBusPeers(const Root& root, const PciAddress& function) {
+  const std::string path = devicePath(root, function);
+  if (std::ranges::count(path, '/') < 2) {
+    return {};
   }
+  const std::string own = toString(function);
+  auto peers = listFunctions(root, own.substr(0, own.rfind(':') + 1));
+  std::erase(peers, function);
+  return peers;
 }
+
+namespace {
 
 void readReset(const Root& root, Device& function) {
   function.resetMethods = readResetMethods(root, functionPath(function.address));
   if (function.resetMethods && !resetsAlone(*function.resetMethods)) {
-    readBusPeers(root, function);
+    for (const PciAddress& peer : readBusPeers(root, function.address)) {
+      function.busPeers.push_back(readGroupPeer(root, peer));
+    }
   }
 }
 

@@ -167,5 +167,12 @@ TEST_F(MemoryCanaryTest, TouchesNoMemoryThatMayBeInUseOrAsleep) {
   EXPECT_EQ(memory_.accesses, 0);
 }
 
+// AMD's are processing accelerators.
+TEST_F(MemoryCanaryTest, ChecksAcceleratorsLikeDisplays) {
+  tree_.file(folder_ + "/class", "0x120000\n");
+  tree_.file(folder_ + "/vendor", "0x1002\n");
+  EXPECT_EQ(check(), (MemoryCheck{Result::gone, ""}));
+}
+
 }  // namespace
 }  // namespace vfpass::host

@@ -23,8 +23,9 @@ std::optional<std::vector<std::string>> readResetMethods(const Root& root,
 /// Whether one of the methods resets the function only, regardless of other functions on its bus.
 bool resetsAlone(const std::vector<std::string>& methods);
 
-/// Resets functions through sysfs, all in parallel. A function without a reset method is skipped.
-/// The failure of a reset that did not finish before the deadline is a TimeoutError.
+/// Resets functions through sysfs, all in parallel. A function without a reset method is skipped,
+/// and one whose only method is the reset of a bus that it shares. The failure of a reset that did
+/// not finish before the deadline is a TimeoutError.
 std::vector<ResetOutcome> resetFunctions(const Root& root, KernelWriter& writer,
                                          const std::vector<PciAddress>& functions,
                                          std::chrono::milliseconds deadline);

@@ -60,8 +60,14 @@ std::string driverPath(const std::string& driver);
 /// All PCI functions whose address begins with `prefix`, sorted by name.
 std::vector<PciAddress> listFunctions(const Root& root, std::string_view prefix = {});
 
+/// The other functions on its bus, which a reset of the bus would reset too; none on a root bus.
+std::vector<PciAddress> readBusPeers(const Root& root, const PciAddress& function);
+
 /// The class code, three bytes: 0x02.... is a network device.
 std::uint32_t readClass(const Root& root, const PciAddress& function);
+
+/// Base class 03 (display controllers) or 12 (processing accelerators), such as GPUs have.
+bool isDisplayOrAccelerator(std::uint32_t classCode);
 
 /// The PF of a VF; nullopt for any other function.
 std::optional<PciAddress> readPfOf(const Root& root, const PciAddress& function);
