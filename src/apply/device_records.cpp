@@ -107,7 +107,8 @@ void addCounts(const std::optional<DeviceUse>& use, Tools& tools, HandOverRecord
                Errors& errors) {
   const auto counted = tools.kernel.errorCounts(record.device);
   if (!counted) {
-    record.unobserved.emplace_back("errors: the device has no AER counters");
+    record.unobserved.emplace_back(
+        "errors: the device has no AER counters, or does not exist any more");
     return;
   }
   if (!use || !use->began) {
@@ -115,8 +116,12 @@ void addCounts(const std::optional<DeviceUse>& use, Tools& tools, HandOverRecord
         "errors: their number at the beginning of the lease is not known");
     return;
   }
-  const ErrorCounts since = countedSince(use->began->errors.value_or(ErrorCounts{}), *counted,
-                                         use->began->bootId == tools.kernel.bootId());
+  const bool sameBoot = use->began->bootId == tools.kernel.bootId();
+  if (!sameBoot) {
+    record.unobserved.emplace_back("errors: those of earlier boots are not known");
+  }
+  const ErrorCounts since =
+      countedSince(use->began->errors.value_or(ErrorCounts{}), *counted, sameBoot);
   if (since.hardware > 0) {
     errors.ofHardware.push_back(errorsText(since.hardware) + " of its hardware or link");
   }
@@ -237,16 +242,24 @@ class PfReader {
   std::map<PciAddress, Answer> pfs_;
 };
 
+void addFirmware(const PhysicalFunction* pf, const std::string& problem, HandOverRecord& record) {
+  record.firmware = pf == nullptr || pf->rdma.empty() ? "" : pf->rdma.front().firmware;
+  if (record.firmware.empty()) {
+    record.unobserved.push_back(
+        "firmware: " + (pf == nullptr ? problem : "its PF has no RDMA device that shows it"));
+  }
+}
+
 void addSettings(const DropLease& drop, PfReader& pfs, HandOverRecord& record) {
   const HandedOver& device = *drop.handedOver;
   if (!device.vfIndex || !drop.pf) {
+    record.unobserved.emplace_back(
+        "firmware: no driver of the host shows that of a whole function");
     return;
   }
   std::string problem = "the VF does not exist any more";
   const PhysicalFunction* pf = pfs.read(*drop.pf, problem);
-  if (pf != nullptr && !pf->rdma.empty()) {
-    record.firmware = pf->rdma.front().firmware;
-  }
+  addFirmware(pf, problem, record);
   if (pf == nullptr || *device.vfIndex >= pf->vfs.size()) {
     record.unobserved.push_back("attributes: " + problem);
     return;
@@ -269,6 +282,26 @@ void addSettings(const DropLease& drop, PfReader& pfs, HandOverRecord& record) {
   }
 }
 
+void addMemory(HandOverRecord& record) {
+  const std::string memory = record.reset ? record.reset->memory : "not checked: it was not reset";
+  if (memory == toString(MemoryCheck{MemoryCheck::Result::survived, ""})) {
+    record.errors.emplace_back("its memory survived the reset");
+  } else if (memory != toString(MemoryCheck{MemoryCheck::Result::gone, ""})) {
+    record.unobserved.push_back("memory: " + memory);
+  }
+}
+
+// Such as of a reset that failed. That of a PF applies to its VFs.
+std::string earlierQuarantine(const PciAddress& device, const std::optional<PciAddress>& pf,
+                              const Tools& tools) {
+  for (const QuarantinedDevice& each : tools.database.quarantined()) {
+    if (each.device == device || each.device == pf) {
+      return each.reason;
+    }
+  }
+  return {};
+}
+
 state::EndedLease endOf(const DropLease& drop, PfReader& pfs, Tools& tools) {
   const HandedOver& device = *drop.handedOver;
   HandOverRecord record;
@@ -283,9 +316,9 @@ state::EndedLease endOf(const DropLease& drop, PfReader& pfs, Tools& tools) {
   record.identity = use ? use->identity : "";
   addSettings(drop, pfs, record);
   addErrors(use, tools, record);
-  const std::string memory = record.reset ? record.reset->memory : "not checked: it was not reset";
-  if (memory != toString(MemoryCheck{MemoryCheck::Result::gone, ""})) {
-    record.unobserved.push_back("memory: " + memory);
+  addMemory(record);
+  if (record.quarantine.empty()) {
+    record.quarantine = earlierQuarantine(record.device, drop.pf, tools);
   }
   return {record, domain::sealOfRecord(state::handOverToJson(record), tools.sealKey)};
 }

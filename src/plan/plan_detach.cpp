@@ -99,10 +99,9 @@ void restoreBinding(const Lease& lease, const VirtualFunction& vf, bool removed,
   }
 }
 
-void restorePf(const PhysicalFunction& pf, const std::vector<Lease>& leases,
-               const OtherVfUsers& others, std::vector<Step>& steps) {
-  const auto removal = removalOfVfs(pf, leases, others);
-  const bool removed = removal.has_value();
+// VFs that are removed need no values and no driver.
+void restorePf(const PhysicalFunction& pf, const std::vector<Lease>& leases, bool removed,
+               std::vector<Step>& steps) {
   // Reset, and the values from before the lease: in one step for all VFs of the PF.
   ConfigureVfs configure{pf.address, {}};
   ConfigureVfs undo{pf.address, {}};
@@ -129,16 +128,12 @@ void restorePf(const PhysicalFunction& pf, const std::vector<Lease>& leases,
     }
     restoreBinding(lease, reprobe.between(vf), removed, bindings);
   }
-  // VFs that are removed need no values.
   if (!removed && !configure.vfs.empty()) {
     steps.push_back({configure, {undo}, "these were the values before the attach"});
   }
   steps.insert(steps.end(), afterwards.begin(), afterwards.end());
   // Bind the driver last: it reads the MAC when it probes.
   steps.insert(steps.end(), bindings.begin(), bindings.end());
-  if (removal) {
-    steps.push_back(*removal);
-  }
 }
 
 std::string notRestored(const Lease& lease, const std::string& reason) {
@@ -213,9 +208,14 @@ Restoration planRestore(const std::vector<Lease>& leases, const std::vector<Leas
       byPf[lease.pf].push_back(lease);
     }
   }
-  for (const auto& [pf, pfLeases] : byPf) {
-    restorePf(*findPf(inventory, pf), pfLeases, {allLeases, inventory.holders, definitions},
-              restoration.steps);
+  std::vector<Step> removals;
+  for (const auto& [address, pfLeases] : byPf) {
+    const PhysicalFunction& pf = *findPf(inventory, address);
+    const auto removal = removalOfVfs(pf, pfLeases, {allLeases, inventory.holders, definitions});
+    restorePf(pf, pfLeases, removal.has_value(), restoration.steps);
+    if (removal) {
+      removals.push_back(*removal);
+    }
   }
   std::ranges::move(notesOnKeptVfs(leases, allLeases, inventory, definitions),
                     std::back_inserter(restoration.notes));
@@ -225,6 +225,8 @@ Restoration planRestore(const std::vector<Lease>& leases, const std::vector<Leas
          {},
          isAdopted(lease) ? "its element belongs to the domain" : "its device is detached"});
   }
+  // After the records of the leases, which read attributes and error counters of the VFs.
+  std::ranges::move(removals, std::back_inserter(restoration.steps));
   return restoration;
 }
 

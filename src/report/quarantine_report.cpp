@@ -42,6 +42,10 @@ std::string resetText(const HandOverRecord& record) {
                                          : record.reset->failure;
 }
 
+Cell quarantineText(const HandOverRecord& record) {
+  return record.quarantine.empty() ? Cell{nothing} : Cell{"yes", Tint::bad};
+}
+
 std::string attributesText(const HandOverRecord& record) {
   return !record.settings            ? nothing
          : record.notNeutral.empty() ? "neutral"
@@ -89,7 +93,8 @@ void writeHandOvers(std::ostream& out, const std::vector<HandOver>& records, con
     out << "no record of a hand-over\n";
     return;
   }
-  Table table({"ENDED", "DEVICE", "VM", "ENTRY", "RESET", "ATTRIBUTES", "ERRORS", "SEAL"});
+  Table table(
+      {"ENDED", "DEVICE", "VM", "ENTRY", "RESET", "ATTRIBUTES", "ERRORS", "QUARANTINE", "SEAL"});
   for (const auto& [record, isSealed] : records) {
     table.add({{record.time},
                {toString(record.device)},
@@ -98,6 +103,7 @@ void writeHandOvers(std::ostream& out, const std::vector<HandOver>& records, con
                {resetText(record)},
                {attributesText(record)},
                {textOrNothing(join(record.errors, "; "))},
+               quarantineText(record),
                isSealed ? Cell{"valid", Tint::good} : Cell{"none or wrong", Tint::bad}});
   }
   table.write(out, style);

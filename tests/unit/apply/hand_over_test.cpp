@@ -106,6 +106,21 @@ TEST_F(HandOverTest, MemoryThatSurvivesTheResetPutsTheDeviceIntoQuarantine) {
   EXPECT_EQ(database().deviceUse(device)->reset->memory, "survived");
 }
 
+// The quarantine began with a reset before the end of the lease.
+TEST_F(HandOverTest, RecordHasTheQuarantineAndTheMemoryThatSurvived) {
+  state::setMemoryChecks(host.folder / "run", MemoryChecks::on);
+  host.kernel.memories[device] = {MemoryCheck::Result::survived, ""};
+  host.execute(releasePlan());
+  host.execute(host.detachPlan());
+  ASSERT_THAT(database().handOvers(), SizeIs(2));
+  for (const auto& [record, text, seal] : database().handOvers()) {
+    const bool isBad = record.device == device;
+    EXPECT_EQ(record.quarantine, isBad ? "its memory survived the reset" : "");
+    EXPECT_EQ(testing::Value(record.errors, Contains("its memory survived the reset")), isBad);
+    EXPECT_EQ(testing::Value(record.unobserved, Contains(HasSubstr("memory"))), !isBad);
+  }
+}
+
 TEST_F(HandOverTest, MemoryIsCheckedOnlyIfThatIsOn) {
   using state::memoryChecks;
   using state::setMemoryChecks;
@@ -409,6 +424,51 @@ TEST_F(HandOverTest, SmallerCounterIsCountedFromZero) {
   ASSERT_THAT(state.quarantined(), SizeIs(1));
   EXPECT_EQ(state.quarantined()[0].device, first);
   EXPECT_THAT(state.quarantined()[0].reason, HasSubstr("counted 2 errors of"));
+}
+
+// The counters are those of this boot.
+TEST_F(HandOverTest, ErrorsOfEarlierBootsAreNotObserved) {
+  Host other;
+  const PciAddress first = other.kernel.inventory().pfs[0].vfs[0].address;
+  other.kernel.errors = {{first, {0}}};
+  other.attach();
+  other.kernel.boot = "boot-2";
+  other.execute(other.detachPlan());
+  const state::Database state{other.folder / "state", state::Database::Open::readOnly,
+                              std::chrono::milliseconds(1000)};
+  std::vector<std::string> unobserved;
+  for (const auto& stored : state.handOvers()) {
+    unobserved.insert(unobserved.end(), stored.record.unobserved.begin(),
+                      stored.record.unobserved.end());
+  }
+  EXPECT_THAT(unobserved, Contains("errors: those of earlier boots are not known"));
+}
+
+// VFs that vfpass has created are removed with the last lease, after they were looked at.
+TEST_F(HandOverTest, VfsThatAreRemovedAreReadBefore) {
+  Host other(0);
+  other.attach();
+  const PciAddress first = other.leases().at(0).device;
+  other.kernel.errors[first] = {2};
+  other.execute(other.detachPlan());
+  EXPECT_THAT(other.kernel.inventory().pfs[0].vfs, IsEmpty());
+  const state::Database state{other.folder / "state", state::Database::Open::readOnly,
+                              std::chrono::milliseconds(1000)};
+  ASSERT_THAT(state.handOvers(), SizeIs(2));
+  for (const auto& stored : state.handOvers()) {
+    EXPECT_TRUE(stored.record.settings);
+  }
+  ASSERT_THAT(state.quarantined(), SizeIs(1));
+  EXPECT_EQ(state.quarantined()[0].device, first);
+}
+
+TEST_F(HandOverTest, MissingFirmwareVersionIsNamed) {
+  host.execute(releasePlan());
+  host.execute(host.detachPlan());
+  for (const auto& stored : database().handOvers()) {
+    EXPECT_EQ(stored.record.firmware, "");
+    EXPECT_THAT(stored.record.unobserved, Contains(HasSubstr("firmware: its PF has no RDMA")));
+  }
 }
 
 // The port above has gone on counting while the device was removed.

@@ -72,9 +72,14 @@ TEST(HandOverReport, HasALineForEachRecord) {
   writeHandOvers(out, {handOver()}, {});
   EXPECT_EQ(out.str(),
             "ENDED                 DEVICE        VM      ENTRY  RESET  ATTRIBUTES          ERRORS  "
-            "SEAL\n"
+            "QUARANTINE  SEAL\n"
             "2026-11-28T12:00:00Z  0000:3b:00.2  train0  rail0  done   not neutral: trust  -       "
-            "valid\n");
+            "-           valid\n");
+  std::ostringstream again;
+  HandOver bad = handOver();
+  bad.record.quarantine = "its reset failed: EIO";
+  writeHandOvers(again, {bad}, {});
+  EXPECT_NE(again.str().find("  yes         valid"), std::string::npos);
 }
 
 TEST(HandOverReport, JsonIsValid) {
