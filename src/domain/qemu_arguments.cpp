@@ -203,9 +203,18 @@ bool isExpander(const QemuDevice& device) { return device.driver.starts_with("px
 
 // Bridges, which have a bus below them, by QEMU's names (hw/pci-bridge).
 bool isBridge(const QemuDevice& device) {
-  constexpr std::array drivers{
-      "pcie-root-port",     "ioh3420", "x3130-upstream", "pci-bridge",     "pcie-pci-bridge",
-      "xio3130-downstream", "cxl-rp",  "cxl-upstream",   "cxl-downstream", "i82801b11-bridge"};
+  constexpr std::array drivers{"pcie-root-port",
+                               "ioh3420",
+                               "x3130-upstream",
+                               "xio3130-downstream",
+                               "pcie-upstream-port",
+                               "pcie-downstream-port",
+                               "pcie-pci-bridge",
+                               "pci-bridge",
+                               "cxl-rp",
+                               "cxl-upstream",
+                               "cxl-downstream",
+                               "i82801b11-bridge"};
   return std::ranges::find(drivers, device.driver) != drivers.end();
 }
 
