@@ -10,7 +10,9 @@ namespace vfpass::plan {
 namespace {
 
 constexpr Version libvirtWithIommufd{12, 2};
+constexpr Version qemuWithIommufd{9, 0};  // IOMMUFDProperties in qapi/qom.json
 constexpr const char* element = "<iommufd enabled='yes'/>";
+constexpr const char* bootIommufd = "boot a kernel that has iommufd";
 
 bool knowsElement(const std::optional<Version>& libvirt) {
   return libvirt && !isOlder(libvirt, libvirtWithIommufd);
@@ -77,16 +79,32 @@ std::optional<Objection> missingOnHost(const BackendTerms& terms, VfioBackend wa
   return std::nullopt;
 }
 
+// `missing` is what the domain would start with, `remedy` how to get it.
+std::vector<Objection> refuseUses(const BackendTerms& terms, const std::string& missing,
+                                  const std::string& remedy) {
+  std::vector<Objection> objections;
+  for (const IommufdUse& use : iommufdUses(terms, remedy)) {
+    objections.push_back({use.what + ": " + missing, use.remedy});
+  }
+  return objections;
+}
+
 std::vector<Objection> missingIommufd(const BackendTerms& terms) {
   std::vector<Objection> objections;
-  if (terms.iommufd) {
-    return objections;
+  if (!terms.iommufd) {
+    objections = refuseUses(
+        terms,
+        std::string("the kernel has no ") + (terms.containers ? "" : "VFIO containers and no ") +
+            "iommufd for VFIO devices (CONFIG_IOMMUFD, CONFIG_VFIO_DEVICE_CDEV)",
+        bootIommufd);
   }
-  for (const IommufdUse& use : iommufdUses(terms)) {
-    objections.push_back({use.what + ": the kernel has no " +
-                              (terms.containers ? "" : "VFIO containers and no ") +
-                              "iommufd for VFIO devices (CONFIG_IOMMUFD, CONFIG_VFIO_DEVICE_CDEV)",
-                          use.remedy});
+  if (isOlder(terms.versions.qemu, qemuWithIommufd)) {
+    append(refuseUses(terms,
+                      "iommufd needs QEMU 9.0 or newer, which has the object iommufd; this host "
+                      "has QEMU " +
+                          versionText(terms.versions.qemu),
+                      "install QEMU 9.0 or newer"),
+           objections);
   }
   return objections;
 }
@@ -162,6 +180,10 @@ BackendChoice chooseBackend(const BackendTerms& terms) {
 }
 
 std::vector<IommufdUse> iommufdUses(const BackendTerms& terms) {
+  return iommufdUses(terms, bootIommufd);
+}
+
+std::vector<IommufdUse> iommufdUses(const BackendTerms& terms, const std::string& remedy) {
   std::vector<IommufdUse> uses;
   const bool domains = terms.domains.value_or(false);
   if (wantedBackend(terms) == VfioBackend::iommufd && domains) {
@@ -182,8 +204,7 @@ std::vector<IommufdUse> iommufdUses(const BackendTerms& terms) {
                     "attach the present mapping, which removes it"});
   }
   for (IommufdUse& use : uses) {
-    use.remedy = terms.containers ? use.remedy + ", or boot a kernel that has iommufd"
-                                  : "boot a kernel that has iommufd";
+    use.remedy = terms.containers ? use.remedy + ", or " + remedy : remedy;
   }
   return uses;
 }

@@ -171,6 +171,38 @@ TEST(ChooseBackend, KernelWithoutIommufdKeepsContainers) {
   EXPECT_THAT(onlyObjection(terms).remedy, Not(HasSubstr("auto")));
 }
 
+// libvirt 12.2 and newer accept a QEMU from 7.2 on.
+TEST(ChooseBackend, QemuWithoutIommufdIsRefused) {
+  BackendTerms terms = newHost(IommuBackend::iommufd);
+  terms.versions.qemu = Version{8, 2};
+  EXPECT_EQ(
+      onlyObjection(terms).message,
+      "iommu-backend: iommufd: iommufd needs QEMU 9.0 or newer, which has the object iommufd; "
+      "this host has QEMU 8.2");
+  EXPECT_EQ(onlyObjection(terms).remedy,
+            "set `iommu-backend: auto` in the mapping and attach it, or install QEMU 9.0 or newer");
+  EXPECT_EQ(onlyObjection(terms).code, ExitCode::refused);
+  terms.requested = std::nullopt;
+  EXPECT_THAT(chooseBackend(terms).objections, IsEmpty()) << "containers";
+  terms.containers = false;
+  EXPECT_EQ(onlyObjection(terms).remedy, "install QEMU 9.0 or newer");
+}
+
+TEST(ChooseBackend, QemuWithoutIommufdRefusesDomainsOwnUse) {
+  BackendTerms terms = newHost();
+  terms.versions.qemu = Version{8, 2};
+  terms.domainsDevices = {"<hostdev> 0000:3b:00.1"};
+  EXPECT_THAT(onlyObjection(terms).message,
+              HasSubstr("requests iommufd for <hostdev> 0000:3b:00.1"));
+  terms.domainsDevices.clear();
+  terms.domains = true;
+  EXPECT_THAT(onlyObjection(terms).message, HasSubstr("the domain has <iommufd enabled='yes'/>"));
+  for (const auto& qemu : {std::optional(Version{9, 0}), std::optional<Version>()}) {
+    terms.versions.qemu = qemu;
+    EXPECT_THAT(chooseBackend(terms).objections, IsEmpty());
+  }
+}
+
 // `iommu-backend: auto` takes containers for the mapping's devices; that one fails the start.
 TEST(ChooseBackend, KernelWithoutIommufdRefusesDomainsOwnDevice) {
   BackendTerms terms = newHost();

@@ -41,7 +41,8 @@ bool hasPeers(const Mapping& mapping, const Topology& host);
 
 /// Chooses between containers and iommufd, and judges peer-to-peer traffic between the guest's
 /// devices with it (judgePeerMapping()). Proposes `<iommufd enabled='yes'/>` only for a libvirt
-/// that knows it: 12.2 (NEWS.rst; before, in 12.1, only single devices could use iommufd).
+/// that knows it: 12.2 (NEWS.rst; before, in 12.1, only single devices could use iommufd). Refuses
+/// each use of iommufd with a QEMU before 9.0, which has no object iommufd (qapi/qom.json).
 /// Containers are libvirt's default and need no element.
 BackendChoice chooseBackend(const BackendTerms& terms);
 
@@ -49,6 +50,9 @@ BackendChoice chooseBackend(const BackendTerms& terms);
 /// element and devices, or else what attach wrote for an earlier mapping. Without the domain's
 /// name. Empty: containers.
 std::vector<IommufdUse> iommufdUses(const BackendTerms& terms);
+
+/// The same, with `remedy` instead of a kernel that has iommufd.
+std::vector<IommufdUse> iommufdUses(const BackendTerms& terms, const std::string& remedy);
 
 /// Sets `possible`, `reason` and `remedy` for the backend. nullopt: the version is unknown.
 ///
