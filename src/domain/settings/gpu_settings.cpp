@@ -240,7 +240,8 @@ void proposeArmHole(const Input& input, const std::vector<GuestDevice>& gpus,
            amount(coherentBar) +
            " besides its registers, and sysfs does not "
            "have its size" +
-           lacking(input, {}, {10, 0}) + untested,
+           // libvirt 11.3 refuses the element outside q35; 12.8 is the oldest in which it was seen.
+           lacking(input, {12, 8}, {10, 0}) + untested,
        input.domain.pciHole ? SettingStanding::administrators : SettingStanding::manual});
 }
 

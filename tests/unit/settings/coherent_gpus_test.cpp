@@ -103,7 +103,15 @@ TEST(CoherentGpus, NameWhatVersionsLack) {
               HasSubstr("it needs libvirt 11.8 (this is 9.0) and QEMU 9.0 (this is 7.2)"));
   EXPECT_THAT(settingOf(proposal, "smmu")->reason,
               HasSubstr("it needs libvirt 12.8 (this is 9.0) and QEMU 11.1 (this is 7.2)"));
-  EXPECT_THAT(settingOf(proposal, "pci-hole")->reason, HasSubstr("it needs QEMU 10.0"));
+  EXPECT_THAT(settingOf(proposal, "pci-hole")->reason,
+              HasSubstr("it needs libvirt 12.8 (this is 9.0) and QEMU 10.0 (this is 7.2)"));
+}
+
+TEST(CoherentGpus, HoleNeedsLibvirtThatAcceptsItOnVirt) {
+  const auto proposal =
+      proposalOn(graceHost(), armDomain(oneCell), firstGpus(1), {Version{11, 3}, Version{10, 0}});
+  EXPECT_THAT(settingOf(proposal, "pci-hole")->reason,
+              HasSubstr("it needs libvirt 12.8 (this is 11.3); vfpass does not apply this"));
 }
 
 TEST(CoherentGpus, KeepAdministratorsIommuAndHole) {
