@@ -9,6 +9,7 @@
 #include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/domain/read_domain_facts.hpp"
 #include "vfpass/host/driver_modules.hpp"
+#include "vfpass/host/find_holders.hpp"
 #include "vfpass/host/vf_space.hpp"
 #include "vfpass/inventory/read_inventory.hpp"
 #include "vfpass/plan/check_device.hpp"
@@ -144,12 +145,6 @@ std::size_t adoptedDevices(const plan::AttachInput& input) {
   return entries.size();
 }
 
-// A kernel without VFIO_GROUP or VFIO_CONTAINER has no /dev/vfio/vfio. Captured trees keep no
-// devices of this class.
-bool hasContainers(const host::Root& root) {
-  return !root.isLive() || !root.exists("sys/module/vfio") || root.exists("sys/class/misc/vfio");
-}
-
 std::optional<Version> kernelOf(const host::Root& root) {
   return leadingVersion(root.readText("proc/sys/kernel/osrelease").value_or(""));
 }
@@ -161,7 +156,7 @@ plan::BackendTerms backendTerms(const host::Root& root, const Mapping& mapping,
   terms.requested = mapping.iommuBackend;
   terms.domains = facts.iommufd;
   terms.domainsDevices = facts.iommufdDevices;
-  terms.containers = hasContainers(root);
+  terms.containers = host::hasContainers(root).value_or(true);
   terms.peers = plan::hasPeers(mapping, topology);
   terms.kernel = kernelOf(root);
   return terms;

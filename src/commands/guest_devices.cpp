@@ -216,9 +216,10 @@ std::optional<PeerMapping> peerMappingOf(Session& session, const DomainDescripti
   mapping.running = open.has_value();
   mapping.backend = open.value_or(domain::configuredBackend(xml));
   const bool asks = mapping.backend == VfioBackend::iommufd;
-  plan::judgePeerMapping(
-      mapping, leadingVersion(session.root().readText("proc/sys/kernel/osrelease").value_or("")),
-      asks ? session.hypervisor().versions().qemu : std::nullopt);
+  const host::Root root = session.root();
+  plan::judgePeerMapping(mapping, host::hasContainers(root).value_or(true),
+                         leadingVersion(root.readText("proc/sys/kernel/osrelease").value_or("")),
+                         asks ? session.hypervisor().versions().qemu : std::nullopt);
   return mapping;
 }
 

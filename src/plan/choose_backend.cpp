@@ -12,6 +12,8 @@ namespace {
 constexpr Version libvirtWithIommufd{12, 2};
 constexpr Version qemuWithIommufd{9, 0};  // IOMMUFDProperties in qapi/qom.json
 constexpr const char* element = "<iommufd enabled='yes'/>";
+constexpr const char* newerVersions =
+    "install Linux 6.19 and QEMU 11.0 or newer, or boot a kernel with VFIO containers";
 constexpr const char* bootIommufd = "boot a kernel that has iommufd";
 
 bool knowsElement(const std::optional<Version>& libvirt) {
@@ -36,10 +38,9 @@ VfioBackend wantedBackend(const BackendTerms& terms) {
 PeerMapping peersWith(const BackendTerms& terms, VfioBackend backend) {
   PeerMapping peers;
   peers.backend = !terms.domainsDevices.empty() ? VfioBackend::iommufd : backend;
-  judgePeerMapping(peers, terms.kernel, terms.versions.qemu);
+  judgePeerMapping(peers, terms.containers, terms.kernel, terms.versions.qemu);
   if (!peers.remedy.empty() && !terms.containers) {
-    peers.remedy =
-        "install Linux 6.19 and QEMU 11.0 or newer, or boot a kernel with VFIO containers";
+    peers.remedy = newerVersions;
   }
   return peers;
 }
@@ -62,7 +63,7 @@ std::optional<Objection> conflict(const BackendTerms& terms, VfioBackend wanted)
 
 std::optional<Objection> missingOnHost(const BackendTerms& terms, VfioBackend wanted) {
   if (wanted == VfioBackend::container && !terms.containers) {
-    return Objection{requestOf(terms) + ": the kernel has no VFIO containers",
+    return Objection{requestOf(terms) + ": the kernel has no VFIO containers (vfio_iommu_type1)",
                      "set `iommu-backend: iommufd`"};
   }
   if (wanted == VfioBackend::iommufd && !terms.domains && !knowsElement(terms.versions.libvirt)) {
@@ -209,8 +210,17 @@ std::vector<IommufdUse> iommufdUses(const BackendTerms& terms, const std::string
   return uses;
 }
 
-void judgePeerMapping(PeerMapping& mapping, const std::optional<Version>& kernel,
+void judgePeerMapping(PeerMapping& mapping, bool containers, const std::optional<Version>& kernel,
                       const std::optional<Version>& qemu) {
+  if (mapping.backend == VfioBackend::container && !containers) {
+    mapping.possible = false;
+    mapping.reason =
+        "the kernel has no VFIO containers (type 1): its /dev/vfio/vfio is iommufd's, which maps "
+        "no BARs";
+    mapping.remedy =
+        std::string("set `iommu-backend: iommufd` in the mapping and attach it; ") + newerVersions;
+    return;
+  }
   if (mapping.backend == VfioBackend::container) {
     mapping.possible = true;
     mapping.reason = "VFIO containers (type 1) map each device's BARs for the other devices";

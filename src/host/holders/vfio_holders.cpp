@@ -255,6 +255,43 @@ std::optional<std::string> vfioUserOf(const Root& root, const PciAddress& functi
   return std::nullopt;
 }
 
+namespace {
+
+// Of depmod and of the kernel's build: modules.dep, modules.builtin.
+std::optional<std::string> readModuleList(const Root& root, const std::string& name) {
+  constexpr std::size_t limit = std::size_t{4} << 20U;
+  const std::string release = root.readText("proc/sys/kernel/osrelease").value_or("");
+  const bool valid = !release.empty() && release.find('/') == std::string::npos;
+  return valid ? root.readText("lib/modules/" + release + "/" + name, limit) : std::nullopt;
+}
+
+}  // namespace
+
+// VFIO loads its driver of type 1 on demand: not yet loaded, its module counts. Built in, it is in
+// /sys/module because of its parameters. A kernel without any VFIO says nothing.
+std::optional<bool> hasContainers(const Root& root) {
+  if (root.exists("sys/module/vfio_iommu_type1")) {
+    return true;
+  }
+  const bool loaded = root.exists("sys/module/vfio");
+  // A kernel without VFIO_GROUP has no /dev/vfio/vfio. Captured trees keep no devices of this
+  // class.
+  if (loaded && root.isLive() && !root.exists("sys/class/misc/vfio")) {
+    return false;
+  }
+  std::optional<bool> found;
+  for (const char* name : {"modules.dep", "modules.builtin"}) {
+    const auto list = readModuleList(root, name);
+    if (list && list->find("/vfio_iommu_type1.ko") != std::string::npos) {
+      return true;
+    }
+    if (list && (loaded || list->find("/vfio.ko") != std::string::npos)) {
+      found = false;
+    }
+  }
+  return found;
+}
+
 std::optional<VfioBackend> openBackendOf(const Root& root, const PciAddress& function,
                                          const VfioUsers& users) {
   for (const DeviceFile& file : vfioFilesOf(root, function)) {

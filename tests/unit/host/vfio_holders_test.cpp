@@ -278,5 +278,31 @@ TEST(FindHolders, ReportsNoHoldersOfMissingFunction) {
               IsEmpty());
 }
 
+// Debian's kernel, and one with CONFIG_IOMMUFD_VFIO_CONTAINER: the latter has /dev/vfio/vfio, too.
+TEST(HasContainers, AreThoseOfType1) {
+  const hosts::SysfsTree tree;
+  const auto has = [&] { return hasContainers(Root(tree.path())); };
+  tree.file("sys/module/vfio/refcnt", "0\n");
+  tree.file("sys/class/misc/vfio/dev", "10:196\n");
+  tree.file("sys/class/misc/iommu/dev", "10:124\n");
+  EXPECT_EQ(has(), std::nullopt) << "no list of modules: not known";
+  tree.file("proc/sys/kernel/osrelease", "7.2.12\n");
+  tree.file("lib/modules/7.2.12/modules.dep", "kernel/drivers/vfio/vfio.ko.xz:\n");
+  tree.file("lib/modules/7.2.12/modules.builtin", "kernel/drivers/iommu/iommufd/iommufd.ko\n");
+  EXPECT_EQ(has(), false);
+  for (const char* list : {"modules.dep", "modules.builtin"}) {
+    const std::string path = std::string("lib/modules/7.2.12/") + list;
+    tree.file(path, "kernel/drivers/vfio/vfio_iommu_type1.ko\n");
+    EXPECT_EQ(has(), true) << list << ": loaded on demand, or built in";
+    tree.file(path, "");
+  }
+  tree.remove("sys/module/vfio");
+  EXPECT_EQ(has(), std::nullopt) << "a kernel without VFIO";
+  tree.file("lib/modules/7.2.12/modules.builtin", "kernel/drivers/vfio/vfio.ko\n");
+  EXPECT_EQ(has(), false) << "before VFIO is loaded";
+  tree.file("sys/module/vfio_iommu_type1/parameters/dma_entry_limit", "65535\n");
+  EXPECT_EQ(has(), true);
+}
+
 }  // namespace
 }  // namespace vfpass::host

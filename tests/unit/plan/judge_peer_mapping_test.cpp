@@ -8,11 +8,11 @@ namespace {
 
 using testing::HasSubstr;
 
-PeerMapping judged(VfioBackend backend, std::optional<Version> kernel,
-                   std::optional<Version> qemu) {
+PeerMapping judged(VfioBackend backend, std::optional<Version> kernel, std::optional<Version> qemu,
+                   bool containers = true) {
   PeerMapping mapping;
   mapping.backend = backend;
-  judgePeerMapping(mapping, kernel, qemu);
+  judgePeerMapping(mapping, containers, kernel, qemu);
   return mapping;
 }
 
@@ -20,6 +20,14 @@ TEST(JudgePeerMapping, ContainersMapBarsWithAnyKernel) {
   const PeerMapping mapping = judged(VfioBackend::container, {}, {});
   EXPECT_EQ(mapping.possible, true);
   EXPECT_EQ(mapping.remedy, "");
+}
+
+TEST(JudgePeerMapping, ContainersOfIommufdMapNoBars) {
+  const PeerMapping mapping = judged(VfioBackend::container, Version{7, 2}, Version{11, 1}, false);
+  EXPECT_EQ(mapping.possible, false);
+  EXPECT_THAT(mapping.reason, HasSubstr("/dev/vfio/vfio is iommufd's"));
+  EXPECT_THAT(mapping.remedy, HasSubstr("`iommu-backend: iommufd`"));
+  EXPECT_EQ(judged(VfioBackend::iommufd, Version{7, 2}, Version{11, 1}, false).possible, true);
 }
 
 TEST(JudgePeerMapping, IommufdRequiresKernelAndQemuVersions) {

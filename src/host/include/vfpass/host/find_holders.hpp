@@ -47,8 +47,13 @@ VfioUsers readVfioUsers(const Root& root);
 std::optional<std::string> vfioUserOf(const Root& root, const PciAddress& function,
                                       const VfioUsers& users);
 
+/// Whether the running kernel has VFIO containers of type 1 (vfio_iommu_type1). /dev/vfio/vfio does
+/// not tell: without them iommufd can register that device, too (CONFIG_IOMMUFD_VFIO_CONTAINER,
+/// vfio_misc_dev in drivers/iommu/iommufd/main.c). nullopt: not known, as in a captured tree.
+std::optional<bool> hasContainers(const Root& root);
+
 /// The backend through which a process holds this function; nullopt: no holder is observed. A group
-/// can also be backed by iommufd (CONFIG_IOMMUFD_VFIO_CONTAINER), which QEMU never requests.
+/// is taken for a container, also if iommufd backs it (see hasContainers()).
 std::optional<VfioBackend> openBackendOf(const Root& root, const PciAddress& function,
                                          const VfioUsers& users);
 

@@ -21,7 +21,7 @@ struct BackendTerms {
       {};  ///< the administrator's that use iommufd themselves
   /// Of the domain's XML, with what attach has written there.
   VfioBackend configured = VfioBackend::container;
-  bool containers = true;  ///< the kernel has VFIO containers
+  bool containers = true;  ///< the kernel has VFIO containers of type 1
   bool iommufd = true;     ///< the kernel has iommufd for VFIO devices
   bool peers = false;      ///< the mapping has a GPU and another device
   HypervisorVersions versions;
@@ -61,7 +61,10 @@ std::vector<IommufdUse> iommufdUses(const BackendTerms& terms, const std::string
 /// as DMA-BUFs that vfio-pci exports (VFIO_DEVICE_FEATURE_DMA_BUF, iopt_pages of a DMA-BUF: Linux
 /// 6.19), and QEMU asks for them since 11.0 (vfio_region_create_dma_buf in hw/vfio/region.c).
 /// Older ones leave the BAR out with a warning: `IOMMU_IOAS_MAP failed: Bad address, PCI BAR?`.
-void judgePeerMapping(PeerMapping& mapping, const std::optional<Version>& kernel,
+///
+/// `containers`: whether the kernel has those of type 1. A container that iommufd emulates pins
+/// pages, too (iommufd_vfio_map_dma in drivers/iommu/iommufd/vfio_compat.c).
+void judgePeerMapping(PeerMapping& mapping, bool containers, const std::optional<Version>& kernel,
                       const std::optional<Version>& qemu);
 
 }  // namespace vfpass::plan
