@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -122,7 +123,8 @@ struct DomainFacts {
   bool cpuElement = false;
   std::vector<CellFacts> cells;    ///< those with vCPUs or memory
   std::set<unsigned> emptyCells;   ///< those without: memory nodes of GPUs
-  std::set<unsigned> memoryCells;  ///< cells in an `<acpi nodeset=>` of a device
+  /// Cells in the `<acpi nodeset=>` of a device, by its host function; zero: it has none.
+  std::map<PciAddress, std::set<unsigned>> memoryCells;
   std::size_t fastSmmus = 0;       ///< `<iommu model='smmuv3'>` with accel='on'
   bool pinsVcpus = false;          ///< `<vcpupin>`, or `<vcpu cpuset=>`
   bool pinsAllVcpus = false;       ///< no vCPU may run anywhere

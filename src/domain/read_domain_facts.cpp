@@ -128,7 +128,11 @@ bool isEmptyCell(pugi::xml_node cell) {
 
 void readMemoryCells(const Document& document, DomainFacts& facts) {
   for (const auto device : document.devices()) {
-    addSet(attributeText(device.child("acpi"), "nodeset"), facts.memoryCells);
+    if (const auto nodes = attributeText(device.child("acpi"), "nodeset"); !nodes.empty()) {
+      const auto address = hostAddressElement(device);
+      const auto function = address ? readPciAddress(*address) : std::nullopt;
+      addSet(nodes, facts.memoryCells[function.value_or(PciAddress())]);
+    }
     facts.fastSmmus += std::string_view(device.name()) == "iommu" &&
                                attributeText(device, "model") == "smmuv3" &&
                                attributeText(device.child("driver"), "accel") == "on"

@@ -2,6 +2,7 @@
 #include <bit>
 
 #include "setting_proposals.hpp"
+#include "vfpass/base/kernel_formats.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/lease.hpp"
 #include "vfpass/pci_address.hpp"
@@ -173,24 +174,70 @@ unsigned firstFreeCell(const DomainFacts& domain) {
   return domain.emptyCells.empty() ? next : std::max(next, *domain.emptyCells.rbegin() + 1);
 }
 
+std::set<unsigned> memoryNodesOf(const DomainFacts& domain, const GuestDevice& gpu) {
+  const auto found = domain.memoryCells.find(gpu.function);
+  return found == domain.memoryCells.end() ? std::set<unsigned>() : found->second;
+}
+
+// Empty cells that no device has, as after the first half of the proposed change.
+std::set<unsigned> unusedCells(const DomainFacts& domain) {
+  std::set<unsigned> cells = domain.emptyCells;
+  for (const auto& [function, nodes] : domain.memoryCells) {
+    std::erase_if(cells, [&](unsigned id) { return nodes.contains(id); });
+  }
+  return cells;
+}
+
+/// What the GPUs lack of memory nodes.
+struct MissingNodes {
+  std::set<unsigned> cells;           ///< to be added
+  std::vector<std::string> nodesets;  ///< to be written
+};
+
+// An unused cell, or else a new one after all others.
+unsigned takeCell(const DomainFacts& domain, std::set<unsigned>& unused,
+                  std::set<unsigned>& added) {
+  if (!unused.empty()) {
+    return unused.extract(unused.begin()).value();
+  }
+  const unsigned id = added.empty() ? firstFreeCell(domain) : *added.rbegin() + 1;
+  added.insert(id);
+  return id;
+}
+
+MissingNodes missingNodes(const DomainFacts& domain, const std::vector<GuestDevice>& gpus) {
+  MissingNodes missing;
+  std::set<unsigned> unused = unusedCells(domain);
+  for (const GuestDevice& gpu : gpus) {
+    std::set<unsigned> nodes = memoryNodesOf(domain, gpu);
+    if (nodes.size() >= nodesPerGpu) {
+      continue;
+    }
+    while (nodes.size() < nodesPerGpu) {
+      nodes.insert(takeCell(domain, unused, missing.cells));
+    }
+    missing.nodesets.push_back("<acpi nodeset='" + formatNodeSet(nodes) +
+                               "'/> in the <hostdev> of " + gpu.name);
+  }
+  return missing;
+}
+
+// The identifiers of new cells are consecutive.
+std::string describeCells(const std::set<unsigned>& cells) {
+  return cells.empty()
+             ? ""
+             : "<cell id='" + std::to_string(*cells.begin()) + "' memory='0' unit='KiB'/> to '" +
+                   std::to_string(*cells.rbegin()) + "' in <numa>, and ";
+}
+
 void proposeMemoryNodes(const Input& input, const std::vector<GuestDevice>& gpus,
                         std::vector<DomainSetting>& settings) {
-  if (input.domain.memoryCells.size() >= nodesPerGpu * gpus.size()) {
+  const MissingNodes missing = missingNodes(input.domain, gpus);
+  if (missing.nodesets.empty()) {
     return;
   }
-  std::vector<std::string> sets;
-  unsigned next = firstFreeCell(input.domain);
-  for (const GuestDevice& gpu : gpus) {
-    const unsigned last = next + nodesPerGpu - 1;
-    sets.push_back("<acpi nodeset='" + std::to_string(next) + "-" + std::to_string(last) +
-                   "'/> in the <hostdev> of " + gpu.name);
-    next = last + 1;
-  }
-  const std::string first = std::to_string(firstFreeCell(input.domain));
   settings.push_back(
-      {"memory-nodes",
-       "<cell id='" + first + "' memory='0' unit='KiB'/> to '" + std::to_string(next - 1) +
-           "' in <numa>, and " + join(sets, ", "),
+      {"memory-nodes", describeCells(missing.cells) + join(missing.nodesets, ", "),
        "the guest's driver brings up the coherent memory of a GPU in " +
            std::to_string(nodesPerGpu) + " NUMA nodes without memory that the ACPI tables assign " +
            "to it; without them the GPU can fail to initialize" +

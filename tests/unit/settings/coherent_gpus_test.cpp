@@ -54,6 +54,12 @@ std::string emptyCells(unsigned last) {
   return cells;
 }
 
+/// A GPU of the host, on this bus, with memory nodes.
+std::string hostdev(const std::string& bus, const std::string& nodes) {
+  return "<hostdev mode='subsystem' type='pci'><source><address domain='0' bus='0x" + bus +
+         "' slot='0' function='0'/></source><acpi nodeset='" + nodes + "'/></hostdev>";
+}
+
 Proposal proposalOn(const TestHost& host, const std::string& xml, std::vector<GuestDevice> devices,
                     const HypervisorVersions& versions = {Version{12, 8}, Version{11, 1}}) {
   return propose({host.topology,
@@ -84,9 +90,7 @@ TEST(CoherentGpus, AreProposedAndNeverApplied) {
 
 TEST(CoherentGpus, NeedNothingWhenDomainHasAll) {
   const std::string devices =
-      "<iommu model='smmuv3'><driver pciBus='1' accel='on'/></iommu>"
-      "<hostdev mode='subsystem' type='pci'><source><address domain='0' bus='9' slot='1' "
-      "function='0'/></source><acpi nodeset='1-8'/></hostdev>";
+      "<iommu model='smmuv3'><driver pciBus='1' accel='on'/></iommu>" + hostdev("10", "1-8");
   const auto proposal = proposalOn(
       graceHost(),
       armDomain(oneCell + emptyCells(8), devices, "<pcihole64 unit='GiB'>1024</pcihole64>"),
@@ -94,6 +98,34 @@ TEST(CoherentGpus, NeedNothingWhenDomainHasAll) {
   for (const char* name : coherentSettings) {
     EXPECT_THAT(settingOf(proposal, name), IsNull()) << name;
   }
+}
+
+std::string nodesFor(const std::string& cells, const std::string& devices, unsigned gpus) {
+  const auto proposal = proposalOn(graceHost(), armDomain(cells, devices), firstGpus(gpus));
+  const DomainSetting* setting = settingOf(proposal, "memory-nodes");
+  return setting == nullptr ? "" : setting->what;
+}
+
+// The cells were added, the <hostdev> is as before.
+TEST(CoherentGpus, UseMemoryNodesThatNoDeviceHas) {
+  const std::string cells = oneCell + emptyCells(8);
+  EXPECT_EQ(nodesFor(cells, "", 1), "<acpi nodeset='1-8'/> in the <hostdev> of gpu0");
+  EXPECT_EQ(nodesFor(cells, hostdev("10", "1-8"), 1), "");
+  EXPECT_EQ(nodesFor(oneCell + emptyCells(4), hostdev("10", "1-3"), 1),
+            "<cell id='5' memory='0' unit='KiB'/> to '8' in <numa>, and <acpi nodeset='1-8'/> in "
+            "the <hostdev> of gpu0");
+  EXPECT_EQ(nodesFor(cells, hostdev("90", "1-8"), 1),
+            "<cell id='9' memory='0' unit='KiB'/> to '16' in <numa>, and <acpi nodeset='9-16'/> in "
+            "the <hostdev> of gpu0")
+      << "of a device that the mapping does not have";
+}
+
+TEST(CoherentGpus, KeepMemoryNodesWhenAnotherGpuIsAdded) {
+  EXPECT_EQ(nodesFor(oneCell + emptyCells(8), hostdev("10", "1-8"), 2),
+            "<cell id='9' memory='0' unit='KiB'/> to '16' in <numa>, and <acpi nodeset='9-16'/> in "
+            "the <hostdev> of gpu1");
+  EXPECT_EQ(nodesFor(oneCell + emptyCells(16), hostdev("10", "1-8") + hostdev("20", "9-16"), 2),
+            "");
 }
 
 TEST(CoherentGpus, NameWhatVersionsLack) {
