@@ -4,12 +4,12 @@
 #include <iterator>
 #include <variant>
 
+#include "guest_devices.hpp"
 #include "host_facts.hpp"
 #include "vfpass/base/text.hpp"
 #include "vfpass/domain/domain_xml.hpp"
 #include "vfpass/domain/read_domain_facts.hpp"
 #include "vfpass/host/driver_modules.hpp"
-#include "vfpass/host/find_holders.hpp"
 #include "vfpass/host/vf_space.hpp"
 #include "vfpass/inventory/read_inventory.hpp"
 #include "vfpass/plan/check_device.hpp"
@@ -143,32 +143,6 @@ std::size_t adoptedDevices(const plan::AttachInput& input) {
   std::ranges::for_each(input.mapping.vfs, add);
   std::ranges::for_each(input.mapping.functions, add);
   return entries.size();
-}
-
-std::optional<Version> kernelOf(const host::Root& root) {
-  return leadingVersion(root.readText("proc/sys/kernel/osrelease").value_or(""));
-}
-
-// Without the versions of libvirt and QEMU, and as if the kernel had iommufd.
-plan::BackendTerms backendTerms(const host::Root& root, const Mapping& mapping,
-                                const Topology& topology, const DomainFacts& facts) {
-  plan::BackendTerms terms;
-  terms.requested = mapping.iommuBackend;
-  terms.domains = facts.iommufd;
-  terms.domainsDevices = facts.iommufdDevices;
-  terms.containers = host::hasContainers(root).value_or(true);
-  terms.peers = plan::hasPeers(mapping, topology);
-  terms.kernel = kernelOf(root);
-  return terms;
-}
-
-// Unknown in a captured tree, and if libvirt does not respond.
-HypervisorVersions versionsIfAnswered(Session& session) {
-  try {
-    return session.root().isLive() ? session.hypervisor().versions() : HypervisorVersions{};
-  } catch (const Error&) {
-    return {};
-  }
 }
 
 void addBackend(Session& session, const DomainFacts& facts, plan::AttachInput& input) {
@@ -325,36 +299,6 @@ plan::AttachInput attachInput(Session& session, const Subject& subject, const Do
   addDomainState(session, subject, input);
   addSettings(session, subject, input);
   return input;
-}
-
-std::vector<IommufdUse> iommufdUsesOf(Session& session, const Mapping& mapping,
-                                      const Topology& topology, std::string_view persistentXml) {
-  const DomainFacts facts =
-      persistentXml.empty() ? DomainFacts() : domain::readDomainFacts(persistentXml);
-  plan::BackendTerms terms = backendTerms(session.root(), mapping, topology, facts);
-  terms.configured =
-      persistentXml.empty() ? VfioBackend::container : domain::configuredBackend(persistentXml);
-  auto uses = plan::iommufdUses(terms);
-  for (IommufdUse& use : uses) {
-    use.domainName = mapping.vm;
-  }
-  return uses;
-}
-
-std::optional<PeerMapping> peersLostBy(Session& session, const Mapping& mapping,
-                                       const Topology& topology, std::string_view persistentXml) {
-  const DomainFacts facts =
-      persistentXml.empty() ? DomainFacts() : domain::readDomainFacts(persistentXml);
-  plan::BackendTerms terms = backendTerms(session.root(), mapping, topology, facts);
-  // libvirt is only asked if the answer depends on it.
-  if (!terms.peers || plan::chooseBackend(terms).peers.backend == VfioBackend::container) {
-    return std::nullopt;
-  }
-  terms.versions = versionsIfAnswered(session);
-  PeerMapping peers = plan::chooseBackend(terms).peers;
-  peers.domainName = mapping.vm;
-  peers.nextStart = true;
-  return peers.possible.value_or(false) ? std::nullopt : std::optional(std::move(peers));
 }
 
 report::PlanSettings settingsToShow(const plan::AttachInput& input,

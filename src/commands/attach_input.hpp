@@ -2,7 +2,6 @@
 
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "command_session.hpp"
@@ -10,7 +9,6 @@
 #include "survey_domains.hpp"
 #include "vfpass/inventory.hpp"
 #include "vfpass/mapping.hpp"
-#include "vfpass/peer_mapping.hpp"
 #include "vfpass/plan.hpp"
 #include "vfpass/plan/objection.hpp"
 #include "vfpass/plan/plan_attach.hpp"
@@ -39,17 +37,6 @@ HostReading readHostForAll(Session& session, const std::vector<Lease>& leases);
 plan::AttachInput attachInput(Session& session, const Subject& subject, const DomainSurvey& survey,
                               const std::vector<Lease>& leases, const Scope& scope,
                               const HostReading& host);
-
-/// What makes the domain use iommufd from its next start on. Without `persistentXml` only what the
-/// mapping requests is known.
-std::vector<IommufdUse> iommufdUsesOf(Session& session, const Mapping& mapping,
-                                      const Topology& topology, std::string_view persistentXml);
-
-/// How the mapping and the domain's own elements take peer-to-peer traffic from its devices from
-/// the next start on; nullopt if they do not, or if the mapping has no GPU with another device.
-/// Without `persistentXml` the domain's own elements are not known.
-std::optional<PeerMapping> peersLostBy(Session& session, const Mapping& mapping,
-                                       const Topology& topology, std::string_view persistentXml);
 
 /// For `plan`; `after` is the XML after the plan.
 report::PlanSettings settingsToShow(const plan::AttachInput& input,

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <chrono>
 
-#include "attach_input.hpp"
 #include "commands.hpp"
 #include "guest_devices.hpp"
 #include "host_facts.hpp"

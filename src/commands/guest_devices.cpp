@@ -10,10 +10,8 @@
 #include "vfpass/domain/read_domain_facts.hpp"
 #include "vfpass/error.hpp"
 #include "vfpass/host/find_holders.hpp"
-#include "vfpass/plan/choose_backend.hpp"
 #include "vfpass/topology/distance.hpp"
 #include "vfpass/topology/guest_topology.hpp"
-#include "vfpass/version.hpp"
 
 namespace vfpass::commands {
 namespace {
@@ -203,6 +201,65 @@ std::vector<report::GuestDevice> placedIn(const GuestMachine& machine,
   return placed;
 }
 
+std::optional<Version> kernelOf(const host::Root& root) {
+  return leadingVersion(root.readText("proc/sys/kernel/osrelease").value_or(""));
+}
+
+plan::BackendTerms backendTerms(const host::Root& root, const Mapping& mapping,
+                                const Topology& topology, const DomainFacts& facts) {
+  plan::BackendTerms terms;
+  terms.requested = mapping.iommuBackend;
+  terms.domains = facts.iommufd;
+  terms.domainsDevices = facts.iommufdDevices;
+  terms.containers = host::hasContainers(root).value_or(true);
+  terms.peers = plan::hasPeers(mapping, topology);
+  terms.kernel = kernelOf(root);
+  return terms;
+}
+
+namespace {
+
+// Unknown in a captured tree, and if libvirt does not respond.
+HypervisorVersions versionsIfAnswered(Session& session) {
+  try {
+    return session.root().isLive() ? session.hypervisor().versions() : HypervisorVersions{};
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+}  // namespace
+
+std::vector<IommufdUse> iommufdUsesOf(Session& session, const Mapping& mapping,
+                                      const Topology& topology, std::string_view persistentXml) {
+  const DomainFacts facts =
+      persistentXml.empty() ? DomainFacts() : domain::readDomainFacts(persistentXml);
+  plan::BackendTerms terms = backendTerms(session.root(), mapping, topology, facts);
+  terms.configured =
+      persistentXml.empty() ? VfioBackend::container : domain::configuredBackend(persistentXml);
+  auto uses = plan::iommufdUses(terms);
+  for (IommufdUse& use : uses) {
+    use.domainName = mapping.vm;
+  }
+  return uses;
+}
+
+std::optional<PeerMapping> peersLostBy(Session& session, const Mapping& mapping,
+                                       const Topology& topology, std::string_view persistentXml) {
+  const DomainFacts facts =
+      persistentXml.empty() ? DomainFacts() : domain::readDomainFacts(persistentXml);
+  plan::BackendTerms terms = backendTerms(session.root(), mapping, topology, facts);
+  // libvirt is only asked if the answer depends on it.
+  if (!terms.peers || plan::chooseBackend(terms).peers.backend == VfioBackend::container) {
+    return std::nullopt;
+  }
+  terms.versions = versionsIfAnswered(session);
+  PeerMapping peers = plan::chooseBackend(terms).peers;
+  peers.domainName = mapping.vm;
+  peers.nextStart = true;
+  return peers.possible.value_or(false) ? std::nullopt : std::optional(std::move(peers));
+}
+
 std::optional<PeerMapping> peerMappingOf(Session& session, const DomainDescription& domain,
                                          const std::vector<Lease>& leases) {
   const std::string& xml = domain.active ? domain.liveXml : domain.persistentXml;
@@ -217,8 +274,7 @@ std::optional<PeerMapping> peerMappingOf(Session& session, const DomainDescripti
   mapping.backend = open.value_or(domain::configuredBackend(xml));
   const bool asks = mapping.backend == VfioBackend::iommufd;
   const host::Root root = session.root();
-  plan::judgePeerMapping(mapping, host::hasContainers(root).value_or(true),
-                         leadingVersion(root.readText("proc/sys/kernel/osrelease").value_or("")),
+  plan::judgePeerMapping(mapping, host::hasContainers(root).value_or(true), kernelOf(root),
                          asks ? session.hypervisor().versions().qemu : std::nullopt);
   return mapping;
 }

@@ -2,16 +2,22 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "command_session.hpp"
+#include "vfpass/domain_facts.hpp"
 #include "vfpass/guest_tree.hpp"
+#include "vfpass/host/root.hpp"
 #include "vfpass/hypervisor.hpp"
 #include "vfpass/lease.hpp"
+#include "vfpass/mapping.hpp"
 #include "vfpass/peer_mapping.hpp"
 #include "vfpass/plan.hpp"
+#include "vfpass/plan/choose_backend.hpp"
 #include "vfpass/report/topology_report.hpp"
 #include "vfpass/topology.hpp"
+#include "vfpass/version.hpp"
 
 namespace vfpass::commands {
 
@@ -58,6 +64,25 @@ std::vector<LeasedDevice> guestDevicesOf(const std::string& vm,
 std::vector<report::GuestDevice> placedIn(const GuestMachine& machine,
                                           const std::vector<LeasedDevice>& devices,
                                           const Topology& guest);
+
+/// The running kernel's version; nullopt: unknown.
+std::optional<Version> kernelOf(const host::Root& root);
+
+/// What plan::chooseBackend() depends on, without the versions of libvirt and QEMU, and as if the
+/// kernel had iommufd.
+plan::BackendTerms backendTerms(const host::Root& root, const Mapping& mapping,
+                                const Topology& topology, const DomainFacts& facts);
+
+/// What makes the domain use iommufd from its next start on. Without `persistentXml` only what the
+/// mapping requests is known.
+std::vector<IommufdUse> iommufdUsesOf(Session& session, const Mapping& mapping,
+                                      const Topology& topology, std::string_view persistentXml);
+
+/// How the mapping and the domain's own elements take peer-to-peer traffic from its devices from
+/// the next start on; nullopt if they do not, or if the mapping has no GPU with another device.
+/// Without `persistentXml` the domain's own elements are not known.
+std::optional<PeerMapping> peersLostBy(Session& session, const Mapping& mapping,
+                                       const Topology& topology, std::string_view persistentXml);
 
 /// Whether the domain's devices can reach each other's BARs: determined from the files that the
 /// running QEMU has open for the leased devices if those are readable (which needs root), otherwise

@@ -7,7 +7,7 @@
 #include <set>
 #include <sstream>
 
-#include "attach_input.hpp"
+#include "guest_devices.hpp"
 #include "subject.hpp"
 #include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/base/text.hpp"
