@@ -145,11 +145,15 @@ std::size_t adoptedDevices(const plan::AttachInput& input) {
   return entries.size();
 }
 
-void addBackend(Session& session, const DomainFacts& facts, plan::AttachInput& input) {
+plan::BackendChoice backendFor(const Session& session, const DomainFacts& facts,
+                               const plan::AttachInput& input) {
   plan::BackendTerms terms = backendTerms(session.root(), input.mapping, input.topology, facts);
   terms.versions = input.versions;
   terms.iommufd = host::hasIommufd(session.root()).value_or(true);
-  plan::BackendChoice choice = plan::chooseBackend(terms);
+  return plan::chooseBackend(terms);
+}
+
+void addBackend(plan::BackendChoice choice, plan::AttachInput& input) {
   input.backend = choice.backend;
   input.backendNote = choice.note;
   plan::append(std::move(choice.objections), input.settingFaults);
@@ -172,14 +176,15 @@ void addSettings(Session& session, const Subject& subject, plan::AttachInput& in
   const HostCapacity capacity = inventory::readCapacity(session.root(), input.topology, functions);
   DomainFacts facts = domain::readDomainFacts(subject.domain.persistentXml);
   facts.foreignDevices -= std::min(facts.foreignDevices, adoptedDevices(input));
-  auto proposal = settings::propose(
-      {input.topology, capacity, facts, input.versions, devices, appliedSettings(input)});
+  plan::BackendChoice backend = backendFor(session, facts, input);
+  auto proposal = settings::propose({input.topology, capacity, facts, input.versions, devices,
+                                     appliedSettings(input), backend.backend});
   for (const settings::Fault& fault : proposal.faults) {
     input.settingFaults.push_back({fault.what, fault.remedy, ExitCode::badInput});
   }
   input.settings = std::move(proposal.settings);
   input.ownLinkSpeeds = facts.linkAliases;
-  addBackend(session, facts, input);
+  addBackend(std::move(backend), input);
   if (input.machine) {
     input.machine->cells = input.mapping.applyDomainSettings ? proposal.cells : cellsOf(facts);
   }

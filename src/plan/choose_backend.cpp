@@ -20,6 +20,9 @@ bool knowsElement(const std::optional<Version>& libvirt) {
   return libvirt && !isOlder(libvirt, libvirtWithIommufd);
 }
 
+// Whether containers are no alternative.
+bool needsIommufd(const BackendTerms& terms) { return !terms.containers || terms.fastSmmus; }
+
 VfioBackend wantedBackend(const BackendTerms& terms) {
   switch (terms.requested.value_or(IommuBackend::automatic)) {
     case IommuBackend::container:
@@ -29,7 +32,7 @@ VfioBackend wantedBackend(const BackendTerms& terms) {
     case IommuBackend::automatic:
       break;
   }
-  const bool iommufd = terms.domains.value_or(!terms.containers);
+  const bool iommufd = terms.domains.value_or(needsIommufd(terms));
   return iommufd ? VfioBackend::iommufd : VfioBackend::container;
 }
 
@@ -39,7 +42,7 @@ PeerMapping peersWith(const BackendTerms& terms, VfioBackend backend) {
   PeerMapping peers;
   peers.backend = !terms.domainsDevices.empty() ? VfioBackend::iommufd : backend;
   judgePeerMapping(peers, terms.containers, terms.kernel, terms.versions.qemu);
-  if (!peers.remedy.empty() && !terms.containers) {
+  if (!peers.remedy.empty() && needsIommufd(terms)) {
     peers.remedy = newerVersions;
   }
   return peers;
@@ -61,6 +64,20 @@ std::optional<Objection> conflict(const BackendTerms& terms, VfioBackend wanted)
       "remove that element from the domain, or set `iommu-backend: auto`", ExitCode::badInput};
 }
 
+std::string reasonFor(const BackendTerms& terms, VfioBackend backend) {
+  if (terms.requested && terms.requested != IommuBackend::automatic) {
+    return "the mapping requests it";
+  }
+  if (terms.domains) {
+    return "the domain's <iommufd> says so";
+  }
+  if (backend == VfioBackend::container) {
+    return "libvirt's default";
+  }
+  return terms.containers ? "the domain has an <iommu> with accel='on'"
+                          : "the kernel has no VFIO containers";
+}
+
 std::optional<Objection> missingOnHost(const BackendTerms& terms, VfioBackend wanted) {
   if (wanted == VfioBackend::container && !terms.containers) {
     return Objection{requestOf(terms) + ": the kernel has no VFIO containers (vfio_iommu_type1)",
@@ -70,12 +87,12 @@ std::optional<Objection> missingOnHost(const BackendTerms& terms, VfioBackend wa
     return Objection{requestOf(terms) +
                          (terms.requested == IommuBackend::iommufd
                               ? ""
-                              : ": the kernel has no VFIO containers, and iommufd") +
+                              : ": " + reasonFor(terms, wanted) + ", and iommufd") +
                          " needs libvirt 12.2 or newer, which has " + element +
                          "; this host has libvirt " + versionText(terms.versions.libvirt),
-                     terms.containers
-                         ? "install libvirt 12.2 or newer, or set `iommu-backend: auto`"
-                         : "install libvirt 12.2 or newer"};
+                     needsIommufd(terms)
+                         ? "install libvirt 12.2 or newer"
+                         : "install libvirt 12.2 or newer, or set `iommu-backend: auto`"};
   }
   return std::nullopt;
 }
@@ -108,17 +125,6 @@ std::vector<Objection> missingIommufd(const BackendTerms& terms) {
            objections);
   }
   return objections;
-}
-
-std::string reasonFor(const BackendTerms& terms, VfioBackend backend) {
-  if (terms.requested && terms.requested != IommuBackend::automatic) {
-    return "the mapping requests it";
-  }
-  if (terms.domains) {
-    return "the domain's <iommufd> says so";
-  }
-  return backend == VfioBackend::container ? "libvirt's default"
-                                           : "the kernel has no VFIO containers";
 }
 
 std::string noteOf(const BackendTerms& terms, VfioBackend backend, const PeerMapping& peers) {
@@ -180,6 +186,18 @@ BackendChoice chooseBackend(const BackendTerms& terms) {
   return choice;
 }
 
+namespace {
+
+IommufdUse useOfMapping(const BackendTerms& terms) {
+  if (terms.requested != IommuBackend::iommufd && terms.fastSmmus) {
+    return {"", "the domain has an <iommu> with accel='on', which works only with iommufd",
+            "remove accel='on' from the <driver> of each <iommu>"};
+  }
+  return {"", requestOf(terms), "set `iommu-backend: auto` in the mapping and attach it"};
+}
+
+}  // namespace
+
 std::vector<IommufdUse> iommufdUses(const BackendTerms& terms) {
   return iommufdUses(terms, bootIommufd);
 }
@@ -192,8 +210,7 @@ std::vector<IommufdUse> iommufdUses(const BackendTerms& terms, const std::string
   }
   if (wantedBackend(terms) == VfioBackend::iommufd &&
       (!domains || terms.requested == IommuBackend::iommufd)) {
-    uses.push_back(
-        {"", requestOf(terms), "set `iommu-backend: auto` in the mapping and attach it"});
+    uses.push_back(useOfMapping(terms));
   }
   if (!terms.domainsDevices.empty()) {
     uses.push_back({"", "the domain requests iommufd for " + joinFirst(terms.domainsDevices),

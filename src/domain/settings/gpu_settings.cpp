@@ -247,11 +247,26 @@ void proposeMemoryNodes(const Input& input, const std::vector<GuestDevice>& gpus
        SettingStanding::manual});
 }
 
-void proposeSmmu(const Input& input, const std::vector<GuestDevice>& gpus,
-                 std::vector<DomainSetting>& settings) {
-  if (input.domain.fastSmmus >= gpus.size()) {
-    return;
-  }
+// For the whole domain, or by the <driver iommufd='yes'/> of each GPU's own element.
+bool useIommufd(const Input& input, const std::vector<GuestDevice>& gpus) {
+  return input.backend == VfioBackend::iommufd ||
+         std::ranges::all_of(gpus, [&](const GuestDevice& gpu) {
+           const std::string function = " " + toString(gpu.function);
+           return std::ranges::any_of(input.domain.iommufdDevices, [&](const std::string& device) {
+             return device.ends_with(function);
+           });
+         });
+}
+
+// The domain has its SMMUs; plan::chooseBackend() takes iommufd for them unless it is told not to.
+DomainSetting iommufdForSmmus() {
+  return {"smmu", "iommufd for the domain's <iommu> with accel='on'",
+          "an accelerated SMMUv3 works only with iommufd: remove `iommu-backend: container` from "
+          "the mapping, or <iommufd enabled='no'/> from the domain",
+          SettingStanding::manual};
+}
+
+DomainSetting smmuForEach(const Input& input, const std::vector<GuestDevice>& gpus, bool iommufd) {
   DomainSetting setting{"smmu",
                         "for each of " + namesOf(gpus) +
                             " a pcie-expander-bus of its own, and <iommu model='smmuv3'> with "
@@ -263,9 +278,18 @@ void proposeSmmu(const Input& input, const std::vector<GuestDevice>& gpus,
     setting.reason += "; the domain's own <iommu> is kept";
     setting.standing = SettingStanding::administrators;
   }
-  setting.reason += input.domain.iommufd == true
-                        ? ""
-                        : "; it works only with iommufd: set `iommu-backend: iommufd`";
+  setting.reason += iommufd ? "" : "; it works only with iommufd: set `iommu-backend: iommufd`";
+  return setting;
+}
+
+void proposeSmmu(const Input& input, const std::vector<GuestDevice>& gpus,
+                 std::vector<DomainSetting>& settings) {
+  const bool complete = input.domain.fastSmmus >= gpus.size();
+  const bool iommufd = useIommufd(input, gpus);
+  if (complete && iommufd) {
+    return;
+  }
+  DomainSetting setting = complete ? iommufdForSmmus() : smmuForEach(input, gpus, iommufd);
   // The oldest versions in which the form was seen (Debian testing).
   setting.reason += lacking(input, {12, 8}, {11, 1}) + untested;
   settings.push_back(setting);

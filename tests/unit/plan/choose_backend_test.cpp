@@ -147,6 +147,28 @@ TEST(ChooseBackend, KernelWithoutContainersTakesIommufd) {
   EXPECT_THAT(onlyObjection(terms).remedy, Not(HasSubstr("auto")));
 }
 
+// Grace: QEMU refuses a container behind such an SMMU.
+TEST(ChooseBackend, AcceleratedSmmuTakesIommufd) {
+  BackendTerms terms = newHost();
+  terms.fastSmmus = true;
+  EXPECT_TRUE(chooseBackend(terms).setting.has_value());
+  EXPECT_THAT(chooseBackend(terms).note,
+              HasSubstr("auto: iommufd (the domain has an <iommu> with accel='on')"));
+  terms.domains = false;
+  EXPECT_EQ(chooseBackend(terms).backend, VfioBackend::container) << "the domain says so";
+  terms.domains = std::nullopt;
+  terms.versions.libvirt = Version{12, 1};
+  EXPECT_THAT(onlyObjection(terms).message,
+              HasSubstr("auto: the domain has an <iommu> with accel='on', and iommufd needs"));
+  EXPECT_THAT(onlyObjection(terms).remedy, Not(HasSubstr("auto")));
+  terms = newHost();
+  terms.fastSmmus = true;
+  terms.iommufd = false;
+  EXPECT_EQ(onlyObjection(terms).remedy,
+            "remove accel='on' from the <driver> of each <iommu>, or boot a kernel that has "
+            "iommufd");
+}
+
 // libvirt would write the configuration, and the start would fail without a device to open.
 TEST(ChooseBackend, KernelWithoutIommufdKeepsContainers) {
   BackendTerms terms = newHost();

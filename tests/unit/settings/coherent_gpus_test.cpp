@@ -38,7 +38,7 @@ std::vector<GuestDevice> firstGpus(unsigned count) {
 std::string armDomain(const std::string& cells, const std::string& inside = "",
                       const std::string& hole = "", const std::string& machine = "virt-11.1") {
   return "<domain type='kvm'><name>train0</name><memory unit='GiB'>64</memory>"
-         "<vcpu>8</vcpu><iommufd enabled='yes'/><os firmware='efi'><type arch='aarch64' machine='" +
+         "<vcpu>8</vcpu><os firmware='efi'><type arch='aarch64' machine='" +
          machine + "'>hvm</type></os><cpu mode='host-passthrough'><numa>" + cells +
          "</numa></cpu><devices><controller type='pci' index='0' model='pcie-root'>" + hole +
          "</controller>" + inside + "</devices></domain>";
@@ -61,13 +61,15 @@ std::string hostdev(const std::string& bus, const std::string& nodes) {
 }
 
 Proposal proposalOn(const TestHost& host, const std::string& xml, std::vector<GuestDevice> devices,
-                    const HypervisorVersions& versions = {Version{12, 8}, Version{11, 1}}) {
+                    const HypervisorVersions& versions = {Version{12, 8}, Version{11, 1}},
+                    VfioBackend backend = VfioBackend::iommufd) {
   return propose({host.topology,
                   host.capacity,
                   domain::readDomainFacts(xml),
                   versions,
                   std::move(devices),
-                  {}});
+                  {},
+                  backend});
 }
 
 constexpr std::array coherentSettings{"memory-nodes", "smmu", "pci-hole"};
@@ -144,6 +146,33 @@ TEST(CoherentGpus, HoleNeedsLibvirtThatAcceptsItOnVirt) {
       proposalOn(graceHost(), armDomain(oneCell), firstGpus(1), {Version{11, 3}, Version{10, 0}});
   EXPECT_THAT(settingOf(proposal, "pci-hole")->reason,
               HasSubstr("it needs libvirt 12.8 (this is 11.3); vfpass does not apply this"));
+}
+
+std::string smmuReason(const std::string& devices, VfioBackend backend, unsigned gpus = 1) {
+  const auto proposal =
+      proposalOn(graceHost(), armDomain(oneCell, devices), firstGpus(gpus), {}, backend);
+  const DomainSetting* setting = settingOf(proposal, "smmu");
+  return setting == nullptr ? "" : setting->reason;
+}
+
+TEST(CoherentGpus, SmmuNeedsIommufdOnlyWhereItIsNotChosen) {
+  const auto advises = HasSubstr("set `iommu-backend: iommufd`");
+  const auto own = [](const std::string& bus) {
+    return "<hostdev mode='subsystem' type='pci'><driver iommufd='yes'/><source><address "
+           "domain='0' bus='0x" +
+           bus + "' slot='0' function='0'/></source></hostdev>";
+  };
+  EXPECT_THAT(smmuReason("", VfioBackend::container), advises);
+  EXPECT_THAT(smmuReason("", VfioBackend::iommufd), Not(advises));
+  EXPECT_THAT(smmuReason(own("10"), VfioBackend::container), Not(advises));
+  EXPECT_THAT(smmuReason(own("10"), VfioBackend::container, 2), advises) << "only one of them";
+}
+
+TEST(CoherentGpus, PresentSmmusNeedIommufd) {
+  const std::string smmu = "<iommu model='smmuv3'><driver pciBus='1' accel='on'/></iommu>";
+  EXPECT_EQ(smmuReason(smmu, VfioBackend::iommufd), "");
+  EXPECT_THAT(smmuReason(smmu, VfioBackend::container),
+              HasSubstr("works only with iommufd: remove `iommu-backend: container`"));
 }
 
 TEST(CoherentGpus, KeepAdministratorsIommuAndHole) {

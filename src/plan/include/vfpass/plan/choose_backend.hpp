@@ -23,6 +23,7 @@ struct BackendTerms {
   VfioBackend configured = VfioBackend::container;
   bool containers = true;  ///< the kernel has VFIO containers of type 1
   bool iommufd = true;     ///< the kernel has iommufd for VFIO devices
+  bool fastSmmus = false;  ///< the domain has an `<iommu>` with accel='on'
   bool peers = false;      ///< the mapping has a GPU and another device
   HypervisorVersions versions;
   std::optional<Version> kernel;
@@ -43,7 +44,8 @@ bool hasPeers(const Mapping& mapping, const Topology& host);
 /// devices with it (judgePeerMapping()). Proposes `<iommufd enabled='yes'/>` only for a libvirt
 /// that knows it: 12.2 (NEWS.rst; before, in 12.1, only single devices could use iommufd). Refuses
 /// each use of iommufd with a QEMU before 9.0, which has no object iommufd (qapi/qom.json).
-/// Containers are libvirt's default and need no element.
+/// Containers are libvirt's default and need no element. An accelerated SMMUv3 works only with
+/// iommufd (QEMU, hw/arm/smmuv3-accel.c).
 BackendChoice chooseBackend(const BackendTerms& terms);
 
 /// What makes the domain use iommufd from its next start on: the mapping, the administrator's

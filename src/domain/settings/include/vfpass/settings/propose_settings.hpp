@@ -10,6 +10,7 @@
 #include "vfpass/guest_tree.hpp"
 #include "vfpass/hypervisor.hpp"
 #include "vfpass/inventory.hpp"
+#include "vfpass/peer_mapping.hpp"
 #include "vfpass/topology.hpp"
 
 namespace vfpass::settings {
@@ -32,6 +33,7 @@ struct Input {
   /// Settings that vfpass has already applied; the host resources that they use belong to this
   /// domain.
   std::set<std::string> made;
+  VfioBackend backend = VfioBackend::container;  ///< of the next start
 };
 
 /// A request of the mapping that cannot be met; bad input.
