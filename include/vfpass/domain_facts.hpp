@@ -116,20 +116,21 @@ struct DomainFacts {
   std::optional<std::uint64_t> hardLimit;
   bool hugepages = false;
   bool viommu = false;
-  std::size_t foreignDevices = 0;  ///< host PCI devices that vfpass did not attach
+  std::size_t foreignDevices = 0;            ///< host PCI devices that vfpass did not attach
+  std::vector<PciAddress> foreignFunctions;  ///< those of them whose host address is readable
 
   unsigned vcpus = 0;        ///< maximum
   unsigned onlineVcpus = 0;  ///< those present when the domain starts
   bool cpuElement = false;
-  std::vector<CellFacts> cells;    ///< those with vCPUs or memory
-  std::set<unsigned> emptyCells;   ///< those without: memory nodes of GPUs
+  std::vector<CellFacts> cells;   ///< those with vCPUs or memory
+  std::set<unsigned> emptyCells;  ///< those without: memory nodes of GPUs
   /// Cells in the `<acpi nodeset=>` of a device, by its host function; zero: it has none.
   std::map<PciAddress, std::set<unsigned>> memoryCells;
-  std::size_t fastSmmus = 0;       ///< `<iommu model='smmuv3'>` with accel='on'
-  bool pinsVcpus = false;          ///< `<vcpupin>`, or `<vcpu cpuset=>`
-  bool pinsAllVcpus = false;       ///< no vCPU may run anywhere
-  std::set<unsigned> pinnedCpus;   ///< host CPUs that any vCPU is pinned to
-  bool placesMemory = false;       ///< `<numatune>` with a `<memory>` or a `<memnode>`
+  std::size_t fastSmmus = 0;      ///< `<iommu model='smmuv3'>` with accel='on'
+  bool pinsVcpus = false;         ///< `<vcpupin>`, or `<vcpu cpuset=>`
+  bool pinsAllVcpus = false;      ///< no vCPU may run anywhere
+  std::set<unsigned> pinnedCpus;  ///< host CPUs that any vCPU is pinned to
+  bool placesMemory = false;      ///< `<numatune>` with a `<memory>` or a `<memnode>`
   std::set<unsigned> memoryNodes;
   bool automatic = false;  ///< numad places vCPUs or memory (placement='auto')
 

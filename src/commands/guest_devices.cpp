@@ -213,7 +213,7 @@ plan::BackendTerms backendTerms(const host::Root& root, const Mapping& mapping,
   terms.domainsDevices = facts.iommufdDevices;
   terms.containers = host::hasContainers(root).value_or(true);
   terms.fastSmmus = facts.fastSmmus > 0;
-  terms.peers = plan::hasPeers(mapping, topology);
+  terms.peers = plan::hasPeers(mapping, facts.foreignFunctions, topology);
   terms.kernel = kernelOf(root);
   return terms;
 }

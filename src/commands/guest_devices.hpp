@@ -79,7 +79,7 @@ std::vector<IommufdUse> iommufdUsesOf(Session& session, const Mapping& mapping,
                                       const Topology& topology, std::string_view persistentXml);
 
 /// How the mapping and the domain's own elements take peer-to-peer traffic from its devices from
-/// the next start on; nullopt if they do not, or if the mapping has no GPU with another device.
+/// the next start on; nullopt if they do not, or if the domain has no GPU with another device.
 /// Without `persistentXml` the domain's own elements are not known.
 std::optional<PeerMapping> peersLostBy(Session& session, const Mapping& mapping,
                                        const Topology& topology, std::string_view persistentXml);

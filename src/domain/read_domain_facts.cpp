@@ -73,6 +73,23 @@ std::size_t hostDeviceCount(const Document& document) {
       std::ranges::count_if(arguments, &QemuDevice::isVfio));
 }
 
+std::vector<PciAddress> hostFunctions(const Document& document) {
+  std::vector<PciAddress> functions;
+  const auto add = [&](const std::optional<PciAddress>& function) {
+    if (function) {
+      functions.push_back(*function);
+    }
+  };
+  for (const auto device : document.devices()) {
+    const auto address = hostAddressElement(device);
+    add(address ? readPciAddress(*address) : std::nullopt);
+  }
+  for (const QemuDevice& device : readQemuArguments(document).devices) {
+    add(device.hostFunction());
+  }
+  return functions;
+}
+
 std::string withFunction(const std::string& what, const std::optional<PciAddress>& function) {
   return function ? what + " " + toString(*function) : what;
 }
@@ -148,6 +165,7 @@ void readMemory(const Document& document, DomainFacts& facts) {
   facts.hugepages = !domain.child("memoryBacking").child("hugepages").empty();
   facts.viommu = !document.devices().child("iommu").empty();
   facts.foreignDevices = hostDeviceCount(document);
+  facts.foreignFunctions = hostFunctions(document);
 }
 
 void readCells(const Document& document, DomainFacts& facts) {

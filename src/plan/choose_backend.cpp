@@ -1,6 +1,7 @@
 #include "vfpass/plan/choose_backend.hpp"
 
 #include <algorithm>
+#include <set>
 #include <string>
 
 #include "vfpass/base/text.hpp"
@@ -157,10 +158,14 @@ constexpr const char* useContainers =
 
 }  // namespace
 
-bool hasPeers(const Mapping& mapping, const Topology& host) {
-  return mapping.vfs.size() + mapping.functions.size() > 1 &&
-         std::ranges::any_of(mapping.functions, [&](const MappedFunction& entry) {
-           const Device* function = findFunction(host, entry.pci);
+bool hasPeers(const Mapping& mapping, const std::vector<PciAddress>& own, const Topology& host) {
+  std::set<PciAddress> functions(own.begin(), own.end());  // an adopted one is in both
+  for (const MappedFunction& entry : mapping.functions) {
+    functions.insert(entry.pci);
+  }
+  return mapping.vfs.size() + functions.size() > 1 &&
+         std::ranges::any_of(functions, [&](const PciAddress& address) {
+           const Device* function = findFunction(host, address);
            return function != nullptr && function->role == FunctionRole::gpu;
          });
 }

@@ -24,6 +24,7 @@ TEST(DomainFacts, ReadsDevicesOfQemusCommandLine) {
       "<qemu:arg value='-set'/><qemu:arg value='device.hostdev1.rombar=0'/>"
       "<qemu:arg value='-set'/><qemu:arg value='device.pci.3.x-speed=32'/></qemu:commandline>");
   EXPECT_EQ(facts.foreignDevices, 1U);
+  EXPECT_EQ(facts.foreignFunctions, std::vector<PciAddress>{*parsePciAddress("0000:01:00.0")});
   EXPECT_EQ(facts.cliqueAliases, std::set<std::string>{"hostdev0"});
   EXPECT_EQ(facts.linkAliases, std::set<std::string>{"pci.3"});
 }
@@ -42,6 +43,7 @@ TEST(DomainFacts, KeepsMemoryNodesOfGpusApart) {
   EXPECT_EQ(facts.cells.front().id, 0U);
   EXPECT_EQ(facts.emptyCells, (std::set<unsigned>{1, 2}));
   ASSERT_EQ(facts.memoryCells.size(), 1U);
+  EXPECT_EQ(facts.foreignFunctions, (std::vector<PciAddress>{{0, 9, 1, 0}}));
   EXPECT_EQ(facts.memoryCells.at({0, 9, 1, 0}), (std::set<unsigned>{1, 2}));
   EXPECT_EQ(facts.fastSmmus, 1U);
   EXPECT_EQ(readGuestMachine(xml).cells.size(), 1U) << "the mirrored tree needs none of them";

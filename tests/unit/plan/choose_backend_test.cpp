@@ -277,7 +277,7 @@ TEST(ChooseBackend, PeersLostWithoutContainersNeedNewerVersions) {
   EXPECT_EQ(chooseBackend(newHost(IommuBackend::iommufd)).peers.possible, true);
 }
 
-TEST(ChooseBackend, PeersAreGpuAndAnotherDevice) {
+Topology gpuAndNic() {
   Topology host;
   Device gpu;
   gpu.role = FunctionRole::gpu;
@@ -286,16 +286,40 @@ TEST(ChooseBackend, PeersAreGpuAndAnotherDevice) {
   nic.role = FunctionRole::nic;
   nic.address = *parsePciAddress("0000:11:00.0");
   host.functions = {gpu, nic};
+  return host;
+}
+
+TEST(ChooseBackend, PeersAreGpuAndAnotherDevice) {
+  const Topology host = gpuAndNic();
+  const PciAddress nic = host.functions[1].address;
   Mapping mapping;
   mapping.functions.resize(1);
-  mapping.functions[0].pci = gpu.address;
-  EXPECT_FALSE(hasPeers(mapping, host)) << "alone";
+  mapping.functions[0].pci = host.functions[0].address;
+  EXPECT_FALSE(hasPeers(mapping, {}, host)) << "alone";
   mapping.vfs.resize(1);
-  EXPECT_TRUE(hasPeers(mapping, host));
-  mapping.functions[0].pci = nic.address;
-  EXPECT_FALSE(hasPeers(mapping, host)) << "no GPU";
+  EXPECT_TRUE(hasPeers(mapping, {}, host));
+  mapping.functions[0].pci = nic;
+  EXPECT_FALSE(hasPeers(mapping, {}, host)) << "no GPU";
   mapping.functions[0].pci = *parsePciAddress("0000:99:00.0");
-  EXPECT_FALSE(hasPeers(mapping, host)) << "missing";
+  EXPECT_FALSE(hasPeers(mapping, {}, host)) << "missing";
+}
+
+// <iommufd enabled='yes'/>, which attach writes for the mapping's VF, covers the domain's own GPU.
+TEST(ChooseBackend, PeersAreAlsoTheDomainsOwnDevices) {
+  const Topology host = gpuAndNic();
+  const PciAddress gpu = host.functions[0].address;
+  Mapping mapping;
+  mapping.vfs.resize(1);
+  EXPECT_TRUE(hasPeers(mapping, {gpu}, host));
+  EXPECT_FALSE(hasPeers(mapping, {host.functions[1].address}, host)) << "no GPU";
+  mapping.vfs.clear();
+  EXPECT_FALSE(hasPeers(mapping, {gpu}, host)) << "alone";
+  mapping.functions.resize(1);
+  mapping.functions[0].pci = gpu;
+  EXPECT_FALSE(hasPeers(mapping, {gpu}, host)) << "adopted";
+  BackendTerms terms = oldHost(IommuBackend::iommufd);
+  terms.versions.libvirt = Version{12, 8};
+  EXPECT_THAT(chooseBackend(terms).note, HasSubstr("GPUDirect RDMA fails; remove"));
 }
 
 TEST(ChooseBackend, SettingIsAppliedAlsoIfOthersAreOnlyShown) {

@@ -6,6 +6,7 @@
 
 #include "vfpass/domain_edit.hpp"
 #include "vfpass/mapping.hpp"
+#include "vfpass/pci_address.hpp"
 #include "vfpass/peer_mapping.hpp"
 #include "vfpass/plan/objection.hpp"
 #include "vfpass/topology.hpp"
@@ -24,7 +25,7 @@ struct BackendTerms {
   bool containers = true;  ///< the kernel has VFIO containers of type 1
   bool iommufd = true;     ///< the kernel has iommufd for VFIO devices
   bool fastSmmus = false;  ///< the domain has an `<iommu>` with accel='on'
-  bool peers = false;      ///< the mapping has a GPU and another device
+  bool peers = false;      ///< hasPeers()
   HypervisorVersions versions;
   std::optional<Version> kernel;
 };
@@ -37,8 +38,9 @@ struct BackendChoice {
   PeerMapping peers = {};  ///< judged for the whole domain; without its name
 };
 
-/// Whether peer-to-peer traffic matters: the mapping has a GPU and another device.
-bool hasPeers(const Mapping& mapping, const Topology& host);
+/// Whether peer-to-peer traffic matters: the mapping and the domain's own elements, which share
+/// the backend, have a GPU and another device.
+bool hasPeers(const Mapping& mapping, const std::vector<PciAddress>& own, const Topology& host);
 
 /// Chooses between containers and iommufd, and judges peer-to-peer traffic between the guest's
 /// devices with it (judgePeerMapping()). Proposes `<iommufd enabled='yes'/>` only for a libvirt
