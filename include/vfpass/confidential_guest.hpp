@@ -11,6 +11,10 @@ namespace vfpass {
 /// docs/system/guest-memfd.rst).
 constexpr bool hasGuestMemfd(std::string_view type) { return type == "sev-snp" || type == "tdx"; }
 
+/// Whether all DMA of such a guest goes through memory that it shares (swiotlb). Linux then maps no
+/// BAR of another device in the guest, whatever VFIO maps on the host.
+constexpr bool bouncesDma(std::string_view type) { return type == "sev" || hasGuestMemfd(type); }
+
 /// How far a confidential guest can use the host's devices.
 enum class ConfidentialVerdict { possible, limited, impossible, unknown };
 

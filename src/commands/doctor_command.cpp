@@ -107,7 +107,7 @@ std::optional<doctor::MirroredGuest> mirroredGuest(const DomainDescription& doma
 
 // Only if the mapping gives the guest a device, and its XML has `<launchSecurity>`.
 std::optional<ConfidentialGuest> confidentialOf(Session& session, const DomainDescription& domain,
-                                                const Topology& topology,
+                                                const Mapping& mapping, const Topology& topology,
                                                 const doctor::Requirements& requirements) {
   const auto maps = [&](FunctionRole role) {
     return std::ranges::any_of(requirements.functions, [&](const PciAddress& address) {
@@ -122,8 +122,9 @@ std::optional<ConfidentialGuest> confidentialOf(Session& session, const DomainDe
   if (terms.type.empty() || (requirements.functions.empty() && !terms.nics)) {
     return std::nullopt;
   }
-  terms.backend = domain::configuredBackend(domain.persistentXml.empty() ? domain.liveXml
-                                                                         : domain.persistentXml);
+  const std::string& xml = domain.persistentXml;  // attach adds no element to a transient domain
+  terms.backend = xml.empty() ? domain::configuredBackend(domain.liveXml)
+                              : nextBackendOf(session, mapping, topology, xml);
   terms.qemu = session.hypervisor().versions().qemu;
   return plan::judgeConfidentialGuest(terms);
 }
@@ -154,7 +155,7 @@ void addXml(Session& session, const DomainDescription& domain, const Mapping& ma
     requirements.guest = domain::guestMemory(xml);
     requirements.iommufd = iommufdUsesOf(session, mapping, topology, xml);
     addPeers(session, domain, mapping, topology, leases, requirements);
-    requirements.confidential = confidentialOf(session, domain, topology, requirements);
+    requirements.confidential = confidentialOf(session, domain, mapping, topology, requirements);
     requirements.mirrored = mirroredGuest(domain, topology, leases);
   } catch (const Error& error) {
     session.warn(commands::withRemedy(error));

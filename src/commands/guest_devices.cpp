@@ -7,6 +7,7 @@
 #include "vfpass/agent/guest_scripts.hpp"
 #include "vfpass/base/default_deadlines.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/confidential_guest.hpp"
 #include "vfpass/domain/read_domain_facts.hpp"
 #include "vfpass/error.hpp"
 #include "vfpass/host/find_holders.hpp"
@@ -214,6 +215,7 @@ plan::BackendTerms backendTerms(const host::Root& root, const Mapping& mapping,
   terms.containers = host::hasContainers(root).value_or(true);
   terms.fastSmmus = facts.fastSmmus > 0;
   terms.peers = plan::hasPeers(mapping, facts.foreignFunctions, topology);
+  terms.confidential = bouncesDma(facts.launchSecurity);
   terms.kernel = kernelOf(root);
   return terms;
 }
@@ -245,13 +247,21 @@ std::vector<IommufdUse> iommufdUsesOf(Session& session, const Mapping& mapping,
   return uses;
 }
 
+VfioBackend nextBackendOf(const Session& session, const Mapping& mapping, const Topology& topology,
+                          std::string_view persistentXml) {
+  return plan::chooseBackend(backendTerms(session.root(), mapping, topology,
+                                          domain::readDomainFacts(persistentXml)))
+      .backend;
+}
+
 std::optional<PeerMapping> peersLostBy(Session& session, const Mapping& mapping,
                                        const Topology& topology, std::string_view persistentXml) {
   const DomainFacts facts =
       persistentXml.empty() ? DomainFacts() : domain::readDomainFacts(persistentXml);
   plan::BackendTerms terms = backendTerms(session.root(), mapping, topology, facts);
   // libvirt is only asked if the answer depends on it.
-  if (!terms.peers || plan::chooseBackend(terms).peers.backend == VfioBackend::container) {
+  if (!terms.peers || terms.confidential ||
+      plan::chooseBackend(terms).peers.backend == VfioBackend::container) {
     return std::nullopt;
   }
   terms.versions = versionsIfAnswered(session);
@@ -264,7 +274,8 @@ std::optional<PeerMapping> peersLostBy(Session& session, const Mapping& mapping,
 std::optional<PeerMapping> peerMappingOf(Session& session, const DomainDescription& domain,
                                          const std::vector<Lease>& leases) {
   const std::string& xml = domain.active ? domain.liveXml : domain.persistentXml;
-  if (domain::guestMemory(xml).devices < 2) {
+  const GuestMemory guest = domain::guestMemory(xml);
+  if (guest.devices < 2 || bouncesDma(guest.launchSecurity)) {
     return std::nullopt;
   }
   PeerMapping mapping;

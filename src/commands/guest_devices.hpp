@@ -78,15 +78,21 @@ plan::BackendTerms backendTerms(const host::Root& root, const Mapping& mapping,
 std::vector<IommufdUse> iommufdUsesOf(Session& session, const Mapping& mapping,
                                       const Topology& topology, std::string_view persistentXml);
 
+/// The backend with which the domain starts after the mapping is attached.
+VfioBackend nextBackendOf(const Session& session, const Mapping& mapping, const Topology& topology,
+                          std::string_view persistentXml);
+
 /// How the mapping and the domain's own elements take peer-to-peer traffic from its devices from
-/// the next start on; nullopt if they do not, or if the domain has no GPU with another device.
-/// Without `persistentXml` the domain's own elements are not known.
+/// the next start on; nullopt if they do not, or if the domain has no GPU with another device, or
+/// is a confidential guest that bounces its DMA. Without `persistentXml` the domain's own elements
+/// are not known.
 std::optional<PeerMapping> peersLostBy(Session& session, const Mapping& mapping,
                                        const Topology& topology, std::string_view persistentXml);
 
 /// Whether the domain's devices can reach each other's BARs: determined from the files that the
 /// running QEMU has open for the leased devices if those are readable (which needs root), otherwise
-/// from the domain XML. nullopt: the domain has fewer than two of the host's devices.
+/// from the domain XML. nullopt: the domain has fewer than two of the host's devices,
+/// or is a confidential guest that bounces its DMA and so maps no BARs of other devices.
 std::optional<PeerMapping> peerMappingOf(Session& session, const DomainDescription& domain,
                                          const std::vector<Lease>& leases);
 

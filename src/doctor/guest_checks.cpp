@@ -158,6 +158,10 @@ void checkIommufd(const View& view, Results& results) {
 }
 
 std::string withoutPeers(const View& view) {
+  const auto& confidential = view.requirements().confidential;
+  if (confidential && bouncesDma(confidential->type)) {
+    return "the guest maps no BARs of other devices, whatever VFIO maps: see confidential-guest";
+  }
   return view.requirements().peers.empty() ? "checked with --vm, for a domain with two devices of "
                                              "the host, and for mappings that "
                                              "use iommufd"

@@ -42,6 +42,13 @@ VfioBackend wantedBackend(const BackendTerms& terms) {
 PeerMapping peersWith(const BackendTerms& terms, VfioBackend backend) {
   PeerMapping peers;
   peers.backend = !terms.domainsDevices.empty() ? VfioBackend::iommufd : backend;
+  if (terms.confidential) {
+    peers.possible = false;
+    peers.reason =
+        "a confidential guest maps no BARs of other devices with either backend (doctor's check "
+        "confidential-guest)";
+    return peers;
+  }
   judgePeerMapping(peers, terms.containers, terms.kernel, terms.versions.qemu);
   if (!peers.remedy.empty() && needsIommufd(terms)) {
     peers.remedy = newerVersions;
@@ -130,7 +137,8 @@ std::vector<Objection> missingIommufd(const BackendTerms& terms) {
 
 std::string noteOf(const BackendTerms& terms, VfioBackend backend, const PeerMapping& peers) {
   const bool usual = backend == VfioBackend::container && terms.domainsDevices.empty();
-  if (!terms.requested && usual && !terms.peers) {
+  const bool matters = terms.peers && !terms.confidential;
+  if (!terms.requested && usual && !matters) {
     return {};
   }
   std::string note = requestOf(terms) + ": " +
@@ -140,7 +148,7 @@ std::string noteOf(const BackendTerms& terms, VfioBackend backend, const PeerMap
     note += "a device of the domain uses iommufd; ";
   }
   note += peers.reason;
-  if (!peers.possible.value_or(false) && terms.peers) {
+  if (!peers.possible.value_or(false) && matters) {
     note += peers.possible ? "; the devices cannot reach each other, so that GPUDirect RDMA fails"
                            : "; whether the devices can reach each other is unknown";
     note += "; " + peers.remedy;

@@ -14,8 +14,6 @@ using Verdict = ConfidentialVerdict;
 constexpr Version qemuWithSharedAssignment{10, 1};
 constexpr const char* withoutSecurity = "remove the launchSecurity element from the domain";
 
-bool isBounced(std::string_view type) { return type == "sev" || hasGuestMemfd(type); }
-
 ConfidentialUse judgeGuestMemfdStart(const std::optional<Version>& qemu) {
   const std::string installed = "QEMU " + versionText(qemu);
   if (qemu && !isOlder(qemu, qemuWithSharedAssignment)) {
@@ -94,7 +92,7 @@ bool mapsA(FunctionRole role, const AttachInput& input) {
 
 ConfidentialGuest judgeConfidentialGuest(const ConfidentialTerms& terms) {
   ConfidentialGuest guest{terms.type, {judgeStart(terms)}};
-  if (isBounced(terms.type)) {
+  if (bouncesDma(terms.type)) {
     judgeMappings(terms, guest.uses);
     judgeDma(terms, guest.uses);
   }

@@ -75,6 +75,17 @@ TEST_F(NextBackendTest, LosesPeersOfTheDomainsOwnGpu) {
                           "value='vfio-pci,host=10:00.0'/></qemu:commandline>")));
 }
 
+TEST_F(NextBackendTest, ConfidentialGuestHasNoPeersToLose) {
+  const std::string xml = domain(gpu_ + gpu_, "<launchSecurity type='tdx'/>");
+  EXPECT_EQ(lost(xml), std::nullopt);
+  Session session(options_, out_, out_);
+  EXPECT_EQ(nextBackendOf(session, mapping_, host_, xml), VfioBackend::iommufd)
+      << "the mapping's, also before attach";
+  DomainDescription description;
+  description.persistentXml = xml;
+  EXPECT_EQ(peerMappingOf(session, description, {}), std::nullopt);
+}
+
 // As in a kernel with CONFIG_IOMMUFD_VFIO_CONTAINER.
 TEST_F(NextBackendTest, TakesIommufdWithoutType1) {
   mapping_.iommuBackend = std::nullopt;

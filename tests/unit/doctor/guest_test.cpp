@@ -127,6 +127,9 @@ TEST_F(Guest, ReportsEachUseOfConfidentialGuest) {
   EXPECT_EQ(found[3].outcome, Outcome::failed);
   EXPECT_EQ(found[3].seen, "an obstacle");
   EXPECT_EQ(found[3].remedy, "remove the launchSecurity element from the domain");
+  EXPECT_EQ(outcome("peer-mapping"), Outcome::waived);
+  EXPECT_EQ(finding("peer-mapping").seen,
+            "the guest maps no BARs of other devices, whatever VFIO maps: see confidential-guest");
 }
 
 }  // namespace

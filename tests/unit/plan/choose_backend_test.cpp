@@ -322,6 +322,23 @@ TEST(ChooseBackend, PeersAreAlsoTheDomainsOwnDevices) {
   EXPECT_THAT(chooseBackend(terms).note, HasSubstr("GPUDirect RDMA fails; remove"));
 }
 
+// judgeMappings() advises iommufd to it, and no backend would bring GPUDirect RDMA.
+TEST(ChooseBackend, ConfidentialGuestLosesNothingByIommufd) {
+  BackendTerms terms = oldHost(IommuBackend::iommufd);
+  terms.versions.libvirt = Version{12, 8};
+  terms.confidential = true;
+  const BackendChoice choice = chooseBackend(terms);
+  ASSERT_TRUE(choice.setting.has_value());
+  for (const std::string& text : {choice.note, choice.setting->reason}) {
+    EXPECT_THAT(text, HasSubstr("confidential-guest"));
+    EXPECT_THAT(text, Not(HasSubstr("GPUDirect RDMA fails")));
+    EXPECT_THAT(text, Not(HasSubstr("containers")));
+  }
+  EXPECT_EQ(choice.peers.remedy, "");
+  terms.requested = std::nullopt;
+  EXPECT_EQ(chooseBackend(terms).note, "");
+}
+
 TEST(ChooseBackend, SettingIsAppliedAlsoIfOthersAreOnlyShown) {
   const BackendChoice choice = chooseBackend(newHost(IommuBackend::iommufd));
   ASSERT_TRUE(choice.setting.has_value());

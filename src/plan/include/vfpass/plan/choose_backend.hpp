@@ -26,6 +26,8 @@ struct BackendTerms {
   bool iommufd = true;     ///< the kernel has iommufd for VFIO devices
   bool fastSmmus = false;  ///< the domain has an `<iommu>` with accel='on'
   bool peers = false;      ///< hasPeers()
+  /// The guest bounces its DMA (bouncesDma()): it has no peer-to-peer traffic to lose.
+  bool confidential = false;
   HypervisorVersions versions;
   std::optional<Version> kernel;
 };
