@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -180,6 +181,73 @@ std::string withLeases(std::string_view xml, const std::vector<Lease>& leases,
   }
   const auto bare = removeElements(xml, leases);
   return leases.empty() ? bare : insertElements(bare, leases, templates, key);
+}
+
+namespace {
+
+// The VLAN that libvirt sets on the VF of an `<interface>`.
+void replaceVlan(pugi::xml_node device, const Lease& lease) {
+  pugi::xml_document tree;
+  const std::string text = deviceFragment(lease, builtInTemplates(), "");
+  tree.load_buffer(text.data(), text.size());
+  device.remove_child("vlan");
+  if (const auto vlan = tree.document_element().child("vlan")) {
+    device.insert_copy_after(vlan, device.child("source"));
+  }
+}
+
+// An adopted element names its VF, so its lease is never replaced by one for another VF.
+std::optional<Splice> hostReplacement(const Document& document, pugi::xml_node device,
+                                      const Lease& lease) {
+  if (isAdopted(lease) || aliasOf(device) != deviceAlias(lease)) {
+    return std::nullopt;
+  }
+  pugi::xml_document tree;
+  auto copy = tree.append_copy(device);
+  if ((attributeText(copy, "managed") == "yes") != lease.managed) {
+    setAttribute(copy, "managed", lease.managed ? "yes" : "no");
+  }
+  writePciAddress(copy.child("source").child("address"), lease.device);
+  if (isInterface(lease)) {
+    replaceVlan(copy, lease);
+  }
+  const ElementSpan& span = document.span(device);
+  const auto indentation = indentationOf(document.text(), span, "    ");
+  return Splice{span.begin, span.end,
+                elementText(copy, indentation, pugi::format_attribute_single_quote)};
+}
+
+// With what the earlier metadata records of other elements.
+Splice metadataReplacement(const Document& document, const std::vector<Lease>& leases,
+                           const SealKey& key) {
+  const auto found = ourMetadata(document);
+  if (found.empty()) {
+    throw badXml("no vfpass metadata");
+  }
+  Containers containers{metadataContainer(found.front()), {}};
+  for (const RecordedEdit& recorded : recordedEdits(found)) {
+    containers.edits[recorded.edit.place] = recorded.container;
+  }
+  const ElementSpan& span = document.span(found.front());
+  const auto indentation = indentationOf(document.text(), span, "    ");
+  return {span.begin, span.end, metadataFragment(leases, key, containers, indentation)};
+}
+
+}  // namespace
+
+std::string withReplacedLeases(std::string_view xml, const std::vector<Lease>& leases,
+                               const SealKey& key) {
+  const Document document(xml);
+  requireConsistentLeases(domainUuid(document), leases);
+  std::vector<Splice> splices{metadataReplacement(document, leases, key)};
+  for (const auto device : ourDevices(document)) {
+    for (const Lease& lease : leases) {
+      if (auto splice = hostReplacement(document, device, lease)) {
+        splices.push_back(std::move(*splice));
+      }
+    }
+  }
+  return applySplices(xml, std::move(splices));
 }
 
 namespace {

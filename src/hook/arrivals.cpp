@@ -50,9 +50,9 @@ ArrivalAnswer arrive(Arrival arrival, const CalledDomain& parsed, const Places& 
   if (decision.leases.empty()) {
     return {};
   }
-  return {domain::withLeases(parsed.xml, decision.leases, domain::builtInTemplates(),
-                             state::readSealKey(places.sealKey)),
-          decision.leases};
+  return {
+      domain::withReplacedLeases(parsed.xml, decision.leases, state::readSealKey(places.sealKey)),
+      decision.leases};
 }
 
 }  // namespace

@@ -22,7 +22,11 @@ save() { virsh --quiet managedsave a && wait_until 30 guest_off a; }
 section "the same lease"
 team 1 11
 expect "attach" vfpass attach a
+# libvirt compares it with that of the image when the domain is restored.
+virsh dumpxml --inactive --security-info a | sed "s|<alias name='ua-vfpass-rail0'/>|&<acpi index='7'/>|" >/tmp/acpi.xml
+expect "the VF gets an ACPI index" virsh --quiet define /tmp/acpi.xml
 expect "a starts" start_paused a
+expect "it has the index" grep -q "<acpi index='7'/>" <(virsh dumpxml a)
 expect "managed save" save
 expect_equal "the lease is kept" reserved "$(lease_state a)"
 refuse "the VF is scrubbed" grep -q "vlan 11" <(vf_attributes "$netdev" 1)
@@ -42,6 +46,7 @@ team 2 12
 expect "attach" vfpass attach a
 expect "a is restored" start_paused a
 expect "it has the VF of today" has_function a "$(vf_of "$pf" 2)"
+expect "it still has the index" grep -q "<acpi index='7'/>" <(virsh dumpxml a)
 refuse "it does not have that of the image" has_function a "$(vf_of "$pf" 1)"
 expect_contains "the VF has the VLAN of today" "vlan 12" vf_attributes "$netdev" 2
 expect_equal "the lease is running" running "$(lease_state a)"

@@ -33,6 +33,7 @@ void tryEverything(const std::string& xml, const std::vector<Lease>& leases) {
     })) << xml;
   }
   attempt([&] { withLeases(xml, leases, builtInTemplates(), fake::sealKey()); });
+  attempt([&] { withReplacedLeases(xml, leases, fake::sealKey()); });
 }
 
 class Hostile : public testing::TestWithParam<const char*> {};

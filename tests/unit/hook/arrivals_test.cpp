@@ -21,13 +21,12 @@ using testing::HasSubstr;
 // attach has written it, and this host's database.
 class Arriving {
  public:
-  explicit Arriving(bool migrates = false) {
+  explicit Arriving(bool migrates = false, bool interfaceForm = false) {
     std::ofstream(places.sealKey.machineId) << "0123456789abcdef0123456789abcdef\n";
-    const SealKey key = state::makeSealKey(places.sealKey);
-    const std::string bare =
-        "<domain type='kvm'><name>train0</name><uuid>" + toString(uuid) +
-        "</uuid><os><type machine='q35'>hvm</type></os><devices>"
-        "<controller type='pci' index='0' model='pcie-root'/></devices></domain>";
+    key = state::makeSealKey(places.sealKey);
+    bare = "<domain type='kvm'><name>train0</name><uuid>" + toString(uuid) +
+           "</uuid><os><type machine='q35'>hvm</type></os><devices>"
+           "<controller type='pci' index='0' model='pcie-root'/></devices></domain>";
     lease.domain = uuid;
     lease.domainName = "train0";
     lease.entry = "rail0";
@@ -36,11 +35,13 @@ class Arriving {
     lease.guest = domain::placeDevices(bare, 1).front();
     lease.generation = 3;
     vfOf(lease).settings.mac = MacAddress{{2, 0, 0, 0, 0, 1}};
+    vfOf(lease).interfaceForm = interfaceForm;
     if (migrates) {
       vfOf(lease).migrationDriver = "mlx5_vfio_pci";
     } else {
       vfOf(lease).teamingWith = "net0";
     }
+    there = lease;
     xml = domain::withLeases(bare, {lease}, domain::builtInTemplates(), key);
     lease.device = *parsePciAddress("0000:81:00.5");
     lease.pf = *parsePciAddress("0000:81:00.0");
@@ -60,6 +61,9 @@ class Arriving {
 
  public:
   Uuid uuid = *parseUuid("0f5e9a3c-1111-4222-8333-944455566677");
+  SealKey key;
+  std::string bare;      ///< without VF
+  Lease there;           ///< in the XML as it arrives
   Lease lease;           ///< on this host
   std::string xml;       ///< as it arrives
   std::string expected;  ///< as attach writes it on this host
@@ -93,6 +97,100 @@ TEST(ArrivalOperations, WriteTheLeasesOfThisHostIntoTheXml) {
       EXPECT_EQ(answer.leases.size(), 1U);
     }
   }
+}
+
+std::string metadataOf(const std::string& xml) {
+  const auto begin = xml.find("<metadata>");
+  return xml.substr(begin, xml.find("</metadata>") - begin);
+}
+
+std::string replaced(std::string text, const std::string& old, const std::string& now) {
+  const auto at = text.find(old);
+  EXPECT_NE(at, std::string::npos) << old << " in " << text;
+  return at == std::string::npos ? text : text.replace(at, old.size(), now);
+}
+
+void insertBefore(const std::string& mark, const std::string& added, std::string& xml) {
+  xml = replaced(xml, mark, added + mark);
+}
+
+// libvirt compares everything else with the guest that runs, the devices by their order.
+void expectOnlyHostTermsChange(const Arriving& host) {
+  host.recordLease();
+  for (const auto handler : {&receive, &restoreSaved}) {
+    const std::string xml = handler(host.parsed(), host.places).xml;
+    EXPECT_EQ(replaced(xml, metadataOf(xml), metadataOf(host.xml)),
+              replaced(host.xml, "bus='0x3b' slot='0x00' function='0x2'",
+                       "bus='0x81' slot='0x00' function='0x5'"));
+    EXPECT_EQ(domain::parseDomain(xml).leases, domain::parseDomain(host.expected).leases);
+    EXPECT_TRUE(domain::isSealed(domain::parseDomain(xml), host.key));
+    EXPECT_THAT(domain::elementDifferences(xml, {host.lease}), testing::IsEmpty());
+  }
+}
+
+TEST(ArrivalOperations, KeepTheOrderOfInterfaces) {
+  Arriving host(false, true);
+  insertBefore("<controller", "<interface type='user'><alias name='ua-net0'/></interface>",
+               host.xml);
+  insertBefore("</devices>", "<interface type='user'><alias name='ua-net1'/></interface>",
+               host.xml);
+  expectOnlyHostTermsChange(host);
+}
+
+TEST(ArrivalOperations, KeepTheOrderOfHostDevices) {
+  Arriving host;
+  insertBefore("</devices>", "<hostdev mode='subsystem' type='usb' managed='yes'/>", host.xml);
+  expectOnlyHostTermsChange(host);
+}
+
+TEST(ArrivalOperations, KeepTheOrderOfVfsThatAttachHasPluggedLater) {
+  Arriving host;
+  Lease second = host.there;
+  second.entry = "alpha0";
+  second.device.function = 3;
+  second.guest = domain::placeDevices(host.bare, 2).back();
+  const auto with = [&](const std::vector<Lease>& leases) {
+    return domain::withLeases(host.bare, leases, domain::builtInTemplates(), host.key);
+  };
+  host.xml = with({host.there, second});
+  host.xml = replaced(host.xml, metadataOf(host.xml), metadataOf(with({second, host.there})));
+  host.recordLease();
+  state::Database(host.places.stateDirectory, state::Database::Open::createIfMissing,
+                  std::chrono::seconds(2))
+      .recordLease(second);
+  const std::string xml = receive(host.parsed(), host.places).xml;
+  EXPECT_LT(xml.find("'ua-vfpass-rail0'"), xml.find("'ua-vfpass-alpha0'"));
+  EXPECT_LT(metadataOf(xml).find("alpha0"), metadataOf(xml).find("rail0"));
+}
+
+TEST(ArrivalOperations, KeepWhatTheAdministratorHasAddedToAnElement) {
+  Arriving host;
+  insertBefore("\n      <alias name='ua-vfpass-rail0'/>",
+               "\n      <boot order='1'/>\n      <rom bar='off'/>\n      <acpi index='7'/>",
+               host.xml);
+  expectOnlyHostTermsChange(host);
+}
+
+TEST(ArrivalOperations, SetTheVlanOfAnInterface) {
+  Arriving host(false, true);
+  vfOf(host.lease).settings.vlan = Vlan{12, 0, VlanProtocol::dot1q};
+  host.recordLease();
+  const std::string xml = receive(host.parsed(), host.places).xml;
+  EXPECT_THAT(xml, HasSubstr("<tag id='12'/>"));
+  EXPECT_TRUE(domain::carriesLeases(xml, {host.lease}, host.key));
+}
+
+// Recorded by an attach to the running guest.
+TEST(ArrivalOperations, AddNoSettingOfTheNextStartToAGuest) {
+  Arriving host;
+  const DomainEdit edit{"guest-numa", EditPlace::domain, {"<iommufd enabled='yes'/>"}};
+  host.there.edits = host.lease.edits = {edit};
+  const auto with = [&](const Lease& lease) {
+    return domain::withLeases(host.bare, {lease}, domain::builtInTemplates(), host.key);
+  };
+  host.xml = replaced(host.xml, metadataOf(host.xml), metadataOf(with(host.there)));
+  host.expected = with(host.lease);
+  expectOnlyHostTermsChange(host);
 }
 
 TEST(ArrivalOperations, LeaveXmlThatHasTheLeases) {

@@ -100,6 +100,15 @@ std::string metadataXml(const std::vector<Lease>& leases, const SealKey& key);
 std::string withLeases(std::string_view xml, const std::vector<Lease>& leases,
                        const Templates& templates, const SealKey& key);
 
+/// The XML of an arriving guest with these leases in place of those that it has for the same
+/// entries, whose places in the guest they have: changes host address, `managed` and VLAN inside
+/// the elements, and replaces the metadata. All else stays as it is, because libvirt compares the
+/// devices of an arriving guest by their order, with `<boot>` and `<acpi>`
+/// (virDomainDefCheckABIStabilityFlags). Domain settings stay as well: the guest runs with what the
+/// XML has, also if its leases record settings for the next start.
+std::string withReplacedLeases(std::string_view xml, const std::vector<Lease>& leases,
+                               const SealKey& key);
+
 /// The XML of a saved image with the reason why the domain must not be restored from it, in an
 /// element of `<metadata>`, for the start that follows. All other bytes stay. Throws like
 /// parseDomain().
