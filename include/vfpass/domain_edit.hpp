@@ -25,6 +25,12 @@ enum class EditPlace {
 std::string_view toString(EditPlace place);
 std::optional<EditPlace> parseEditPlace(std::string_view name);
 
+/// True where the elements bind the guest to memory and CPUs of its host: the guest does not notice
+/// them, and libvirt does not compare them when it arrives (virDomainDefCheckABIStabilityFlags).
+constexpr bool isHostSide(EditPlace place) {
+  return place == EditPlace::memtune || place == EditPlace::cputune || place == EditPlace::numatune;
+}
+
 /// The elements, other than devices, that one domain setting adds to the domain XML. Recorded with
 /// the leases, so that a detach finds them again; elements that were changed since are left alone.
 struct DomainEdit {

@@ -217,9 +217,8 @@ std::optional<Splice> hostReplacement(const Document& document, pugi::xml_node d
                 elementText(copy, indentation, pugi::format_attribute_single_quote)};
 }
 
-// With what the earlier metadata records of other elements.
-Splice metadataReplacement(const Document& document, const std::vector<Lease>& leases,
-                           const SealKey& key) {
+// What the metadata records of other elements.
+Containers recordedContainers(const Document& document) {
   const auto found = ourMetadata(document);
   if (found.empty()) {
     throw badXml("no vfpass metadata");
@@ -228,7 +227,12 @@ Splice metadataReplacement(const Document& document, const std::vector<Lease>& l
   for (const RecordedEdit& recorded : recordedEdits(found)) {
     containers.edits[recorded.edit.place] = recorded.container;
   }
-  const ElementSpan& span = document.span(found.front());
+  return containers;
+}
+
+Splice metadataReplacement(const Document& document, const std::vector<Lease>& leases,
+                           const SealKey& key, const Containers& containers) {
+  const ElementSpan& span = document.span(ourMetadata(document).front());
   const auto indentation = indentationOf(document.text(), span, "    ");
   return {span.begin, span.end, metadataFragment(leases, key, containers, indentation)};
 }
@@ -237,9 +241,11 @@ Splice metadataReplacement(const Document& document, const std::vector<Lease>& l
 
 std::string withReplacedLeases(std::string_view xml, const std::vector<Lease>& leases,
                                const SealKey& key) {
-  const Document document(xml);
-  requireConsistentLeases(domainUuid(document), leases);
-  std::vector<Splice> splices{metadataReplacement(document, leases, key)};
+  requireConsistentLeases(domainUuid(Document(xml)), leases);
+  Containers containers = recordedContainers(Document(xml));
+  const std::string text = withHostEdits(xml, editsOf(leases), containers.edits);
+  const Document document(text);
+  std::vector<Splice> splices{metadataReplacement(document, leases, key, containers)};
   for (const auto device : ourDevices(document)) {
     for (const Lease& lease : leases) {
       if (auto splice = hostReplacement(document, device, lease)) {
@@ -247,7 +253,7 @@ std::string withReplacedLeases(std::string_view xml, const std::vector<Lease>& l
       }
     }
   }
-  return applySplices(xml, std::move(splices));
+  return applySplices(text, std::move(splices));
 }
 
 namespace {

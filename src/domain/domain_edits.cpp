@@ -245,24 +245,75 @@ std::vector<Splice> insertEdits(const Document& document, const std::vector<Doma
   return splices;
 }
 
+namespace {
+
+std::vector<Splice> removeAt(const Document& document, EditPlace place, const Recorded& recorded) {
+  Elements present(document, place);
+  Removals removals;
+  for (const auto& elements : recorded.edits) {
+    for (const auto element : present.find(elements)) {
+      const Splice splice = removal(document.text(), document.span(element));
+      removals.insert({splice.begin, splice});
+    }
+  }
+  return removals.empty()
+             ? std::vector<Splice>{}
+             : removeFrom(document, containerAt(document, place), recorded.container, removals);
+}
+
+}  // namespace
+
 std::vector<Splice> removeEdits(const Document& document) {
   std::vector<Splice> splices;
   for (const auto& [place, recorded] : readRecorded(document)) {
-    const auto node = containerAt(document, place);
-    Elements present(document, place);
-    Removals removals;
-    for (const auto& elements : recorded.edits) {
-      for (const auto element : present.find(elements)) {
-        const Splice splice = removal(document.text(), document.span(element));
-        removals.insert({splice.begin, splice});
-      }
-    }
-    if (!removals.empty()) {
-      const auto all = removeFrom(document, node, recorded.container, removals);
-      splices.insert(splices.end(), all.begin(), all.end());
-    }
+    const auto all = removeAt(document, place, recorded);
+    splices.insert(splices.end(), all.begin(), all.end());
   }
   return splices;
+}
+
+namespace {
+
+// Not beside elements of somebody else, which may set the same.
+bool canReplace(const Document& document, EditPlace place, const Recorded& recorded) {
+  Elements present(document, place);
+  return recorded.edits.empty()
+             ? !containerAt(document, place)
+             : std::ranges::all_of(recorded.edits, [&present](const auto& elements) {
+                 return !present.find(elements).empty();
+               });
+}
+
+std::string replaceEditsAt(EditPlace place, const std::string& xml,
+                           const std::vector<DomainEdit>& edits,
+                           std::map<EditPlace, Container>& containers) {
+  const Document document(xml);
+  const Recorded recorded = readRecorded(document)[place];
+  std::vector<std::vector<std::string>> wanted;
+  std::ranges::transform(edits, std::back_inserter(wanted), &DomainEdit::elements);
+  if (recorded.edits == wanted || !canReplace(document, place, recorded)) {
+    return xml;
+  }
+  const std::string bare = applySplices(xml, removeAt(document, place, recorded));
+  const Document rest(bare);
+  containers[place] = containersOf(rest)[place];
+  return applySplices(bare, insertEdits(rest, edits));
+}
+
+}  // namespace
+
+std::string withHostEdits(std::string_view xml, const std::vector<DomainEdit>& edits,
+                          std::map<EditPlace, Container>& containers) {
+  std::string text(xml);
+  for (const EditPlace place : allPlaces) {
+    std::vector<DomainEdit> here;
+    std::ranges::copy_if(edits, std::back_inserter(here),
+                         [place](const DomainEdit& edit) { return edit.place == place; });
+    if (isHostSide(place)) {
+      text = replaceEditsAt(place, text, here, containers);
+    }
+  }
+  return text;
 }
 
 bool carriesEdits(const Document& document, const std::vector<DomainEdit>& edits) {

@@ -46,6 +46,12 @@ std::vector<Splice> insertEdits(const Document& document, const std::vector<Doma
 /// now.
 std::vector<Splice> removeEdits(const Document& document);
 
+/// The XML of an arriving guest with these edits in place of those that its metadata records, where
+/// the guest does not notice them (isHostSide()). Edits that the metadata records but the XML lacks
+/// are for the next start, and stay out of it. Sets the state of each container that it changes.
+std::string withHostEdits(std::string_view xml, const std::vector<DomainEdit>& edits,
+                          std::map<EditPlace, Container>& containers);
+
 /// True if the XML has all of these edits unchanged.
 bool carriesEdits(const Document& document, const std::vector<DomainEdit>& edits);
 

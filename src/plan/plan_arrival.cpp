@@ -1,5 +1,6 @@
 
 #include <algorithm>
+#include <set>
 
 #include "vfpass/base/text.hpp"
 #include "vfpass/plan/lease_device.hpp"
@@ -59,6 +60,25 @@ std::string keysFor(const std::vector<std::string>& terms, const Lease& arriving
   return join(keys, " and ");
 }
 
+// Without those that the guest does not notice.
+std::vector<DomainEdit> visibleEdits(std::vector<DomainEdit> edits) {
+  std::erase_if(edits, [](const DomainEdit& edit) { return isHostSide(edit.place); });
+  std::ranges::sort(edits);
+  return edits;
+}
+
+// The settings that only one of the two has, or has with other elements.
+std::string differingSettings(const std::vector<DomainEdit>& one,
+                              const std::vector<DomainEdit>& other) {
+  std::vector<DomainEdit> edits;
+  std::ranges::set_symmetric_difference(one, other, std::back_inserter(edits));
+  std::set<std::string> names;
+  for (const DomainEdit& edit : edits) {
+    names.insert(printable(edit.setting));
+  }
+  return join(std::vector<std::string>(names.begin(), names.end()), ", ");
+}
+
 class ArrivingDomain {
  public:
   ArrivingDomain(Arrival arrival, const Uuid& domain, const std::string& name)
@@ -67,7 +87,7 @@ class ArrivingDomain {
         name_(name),
         remedy_(arrivalRemedy(arrival, name)) {}
 
-  void compare(const Lease& arriving, const std::vector<Lease>& known) {
+  void compare(Lease arriving, const std::vector<Lease>& known) {
     const Lease* own = findLease(known, domain_, arriving.entry);
     if (own == nullptr) {
       object(subject() + " has " + describe(arriving) + ", for which " +
@@ -75,6 +95,8 @@ class ArrivingDomain {
       return;
     }
     decision_.leases.push_back(*own);
+    differs_ = differs_ || arriving.edits != own->edits;
+    arriving.edits = own->edits;  // of the domain: compareSettings()
     const auto terms = differingTerms(arriving, *own);
     if (terms.empty()) {
       return;
@@ -92,6 +114,16 @@ class ArrivingDomain {
                  ", but its lease on this host differs in what the guest would notice: " +
                  join(visible, ", "),
              remedyFor(visible, arriving));
+    }
+  }
+
+  // They are on one lease of the domain, which may be another one on each host.
+  void compareSettings(const std::vector<Lease>& arriving) {
+    const auto there = visibleEdits(editsOf(arriving));
+    const auto here = visibleEdits(editsOf(decision_.leases));
+    if (decision_.objections.empty() && there != here) {
+      object(subject() + " has other domain settings than its leases on this host, which the " +
+             "guest would notice: " + differingSettings(there, here));
     }
   }
 
@@ -156,6 +188,7 @@ ArrivalDecision planArrival(Arrival arrival, const Uuid& domain, const std::stri
     domainHere.compare(lease, known);
   }
   domainHere.requireAll(metadata, known);
+  domainHere.compareSettings(metadata);
   return std::move(domainHere).decision();
 }
 

@@ -193,6 +193,25 @@ TEST(ArrivalOperations, AddNoSettingOfTheNextStartToAGuest) {
   expectOnlyHostTermsChange(host);
 }
 
+DomainEdit vcpuPlacement(const std::string& cpus) {
+  return {"vcpu-placement", EditPlace::cputune, {"<vcpupin vcpu='0' cpuset='" + cpus + "'/>"}};
+}
+
+TEST(ArrivalOperations, ReplaceTheCpusOfTheOtherHost) {
+  Arriving host;
+  host.there.edits = {vcpuPlacement("0-3")};
+  host.lease.edits = {vcpuPlacement("8-11")};
+  const std::string lacking = host.xml;
+  host.xml = domain::withLeases(host.bare, {host.there}, domain::builtInTemplates(), host.key);
+  host.recordLease();
+  const std::string xml = receive(host.parsed(), host.places).xml;
+  EXPECT_TRUE(domain::carriesLeases(xml, {host.lease}, host.key));
+  EXPECT_EQ(domain::withLeases(xml, {}, domain::builtInTemplates(), {}), host.bare);
+  host.xml = replaced(lacking, metadataOf(lacking), metadataOf(host.xml));
+  EXPECT_THAT(receive(host.parsed(), host.places).xml, testing::Not(HasSubstr("<cputune>")))
+      << "recorded for the next start";
+}
+
 TEST(ArrivalOperations, LeaveXmlThatHasTheLeases) {
   Arriving host;
   host.recordLease();

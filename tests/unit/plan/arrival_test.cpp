@@ -146,6 +146,26 @@ TEST_F(ArrivalTest, RefusesAVfThatCanMoveOnOnlyOneHost) {
   EXPECT_THAT(onlyObjection(migrate()), HasSubstr("can be replaced"));
 }
 
+TEST_F(ArrivalTest, ReplacesSettingsThatBindTheGuestToTheOtherHost) {
+  Lease second = here;
+  second.entry = "rail1";
+  there.edits = {{"memory-placement", EditPlace::numatune, {"<memory nodeset='0'/>"}},
+                 {"cpu-model", EditPlace::cpu, {"<cache/>"}}};
+  second.edits = {{"memory-placement", EditPlace::numatune, {"<memory nodeset='1'/>"}},
+                  {"cpu-model", EditPlace::cpu, {"<cache/>"}}};
+  Lease secondThere = second;
+  secondThere.edits.clear();
+  const auto decide = [&] {
+    return planArrival(Arrival::migration, uuid, "train0", {there, secondThere}, {here, second});
+  };
+  EXPECT_THAT(decide().objections, IsEmpty());
+  EXPECT_THAT(decide().leases, ElementsAre(here, second)) << "they are on the other lease";
+  second.edits.pop_back();
+  EXPECT_EQ(onlyObjection(decide()),
+            "the arriving guest has other domain settings than its leases on this host, which "
+            "the guest would notice: cpu-model");
+}
+
 TEST_F(ArrivalTest, RefusesWhatTheGuestWouldNotice) {
   const auto termOf = [&](auto change) {
     const Lease kept = here;

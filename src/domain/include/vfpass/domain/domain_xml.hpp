@@ -104,8 +104,9 @@ std::string withLeases(std::string_view xml, const std::vector<Lease>& leases,
 /// entries, whose places in the guest they have: changes host address, `managed` and VLAN inside
 /// the elements, and replaces the metadata. All else stays as it is, because libvirt compares the
 /// devices of an arriving guest by their order, with `<boot>` and `<acpi>`
-/// (virDomainDefCheckABIStabilityFlags). Domain settings stay as well: the guest runs with what the
-/// XML has, also if its leases record settings for the next start.
+/// (virDomainDefCheckABIStabilityFlags). Domain settings stay, too, except those that bind the
+/// guest to its host (isHostSide()): it runs with what the XML has, also if its leases record
+/// settings for the next start.
 std::string withReplacedLeases(std::string_view xml, const std::vector<Lease>& leases,
                                const SealKey& key);
 
