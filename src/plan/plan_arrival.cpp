@@ -1,4 +1,3 @@
-
 #include <algorithm>
 #include <set>
 
@@ -43,21 +42,102 @@ bool canMove(const Lease& lease) {
   return isVf(lease) && (vfOf(lease).teamingWith || migrates(lease));
 }
 
-// The lines of a mapping that give the VF here the values that the arriving guest has, for these
-// terms; empty if a term has no key. The MAC of a teamed VF comes from the XML, not the mapping.
-std::string keysFor(const std::vector<std::string>& terms, const Lease& arriving) {
-  const VfSettings& seen = vfOf(arriving).settings;
-  std::vector<std::string> keys;
-  for (const auto& term : terms) {
-    if (term == "mac" && seen.mac && migrates(arriving)) {
-      keys.push_back("`mac: \"" + toString(*seen.mac) + "\"`");
-    } else if (term == "msix-vectors" && seen.msixVectors) {
-      keys.push_back("`msix-vectors: " + std::to_string(*seen.msixVectors) + "`");
+// The change of a mapping that gives the VF here the values that the arriving guest has.
+class MappingChange {
+ public:
+  MappingChange(const Lease& arriving, const Lease& own) : arriving_(arriving), own_(own) {}
+
+  // False for a term that no key changes.
+  bool resolve(const std::string& term) {
+    if (!isVf(arriving_) || !isVf(own_)) {
+      return false;
+    }
+    return term == "guest address" ? resolvePlace() : resolveForm(term) || resolveValue(term);
+  }
+
+  [[nodiscard]] std::string text() const {
+    std::vector<std::string> parts;
+    if (!written_.empty()) {
+      parts.push_back("write " + join(written_, " and ") + " for " + arriving_.entry);
+    }
+    if (!removed_.empty()) {
+      parts.push_back("remove " + join(removed_, " and ") + " from " + arriving_.entry);
+    }
+    if (flat_) {
+      parts.emplace_back("write `topology: flat`");
+    }
+    return join(parts, " and ");
+  }
+
+ private:
+  // `attach` moves a device out of a mirrored tree, but not into one of another host.
+  bool resolvePlace() {
+    flat_ = own_.guest.isMirrored() && !arriving_.guest.isMirrored();
+    return flat_;
+  }
+
+  bool resolveForm(const std::string& term) {
+    const LeasedVf& vf = vfOf(arriving_);
+    if (term == "form") {
+      written_.emplace_back(vf.interfaceForm ? "`interface: true`" : "`interface: false`");
+    } else if (term == "teaming" && vf.teamingWith) {
+      written_.push_back("`teaming: {with: " + *vf.teamingWith + "}`");
+    } else if (term == "teaming") {
+      removed_.emplace_back("`teaming:`");
+    } else if (term == "VFIO driver" && migrates(arriving_)) {
+      written_.emplace_back("`migration: vfio`");
+    } else if (term == "VFIO driver") {
+      removed_.emplace_back("`migration:`");
     } else {
-      return {};
+      return false;
+    }
+    return true;
+  }
+
+  bool resolveValue(const std::string& term) {
+    const VfSettings& seen = vfOf(arriving_).settings;
+    const auto& partner = vfOf(arriving_).teamingWith;
+    if (term == "mac" && seen.mac && migrates(arriving_)) {
+      written_.push_back("`mac: \"" + toString(*seen.mac) + "\"`");
+    } else if (term == "msix-vectors" && seen.msixVectors) {
+      written_.push_back("`msix-vectors: " + std::to_string(*seen.msixVectors) + "`");
+    } else {
+      // The MAC of a teamed VF is that of its partner.
+      return term == "mac" && partner && partner != vfOf(own_).teamingWith;
+    }
+    return true;
+  }
+
+  const Lease& arriving_;
+  const Lease& own_;
+  std::vector<std::string> written_;
+  std::vector<std::string> removed_;
+  bool flat_ = false;
+};
+
+// The change for all of these terms; empty if no key changes one of them.
+std::string mappingChange(const std::vector<std::string>& terms, const Lease& arriving,
+                          const Lease& own) {
+  MappingChange change(arriving, own);
+  return std::ranges::all_of(terms,
+                             [&change](const std::string& term) { return change.resolve(term); })
+             ? change.text()
+             : "";
+}
+
+std::string describePlace(const GuestPlacement& place) {
+  return toString(place.address) + (place.isMirrored() ? " in a mirrored tree"
+                                    : place.port       ? " behind a port of vfpass"
+                                                       : "");
+}
+
+std::string listTerms(std::vector<std::string> terms, const Lease& arriving, const Lease& own) {
+  for (auto& term : terms) {
+    if (term == "guest address") {
+      term += " (" + describePlace(arriving.guest) + ", here " + describePlace(own.guest) + ")";
     }
   }
-  return join(keys, " and ");
+  return join(terms, ", ");
 }
 
 // Without those that the guest does not notice.
@@ -98,22 +178,9 @@ class ArrivingDomain {
     differs_ = differs_ || arriving.edits != own->edits;
     arriving.edits = own->edits;  // of the domain: compareSettings()
     const auto terms = differingTerms(arriving, *own);
-    if (terms.empty()) {
-      return;
-    }
-    differs_ = true;
-    if (!canMove(arriving) || !canMove(*own)) {
-      object(subject() + " has " + describe(arriving) +
-             " with other terms than its lease on this " + "host (" + join(terms, ", ") +
-             "), and only a VF with `teaming:` or `migration: vfio` can be replaced");
-      return;
-    }
-    const auto visible = differingTerms(withHostTerms(arriving, *own), *own);
-    if (!visible.empty()) {
-      object(subject() + " has " + describe(arriving) +
-                 ", but its lease on this host differs in what the guest would notice: " +
-                 join(visible, ", "),
-             remedyFor(visible, arriving));
+    if (!terms.empty()) {
+      differs_ = true;
+      compareTerms(terms, arriving, *own);
     }
   }
 
@@ -131,7 +198,8 @@ class ArrivingDomain {
   void requireAll(const std::vector<Lease>& arriving, const std::vector<Lease>& known) {
     for (const auto& own : persistentLeases(known, domain_)) {
       if (findLease(arriving, domain_, own.entry) == nullptr) {
-        object(subject() + " does not have " + own.entry + ", which is attached to this domain");
+        object(subject() + " does not have " + own.entry + ", which is attached to this domain",
+               withoutEntry(own.entry));
       }
     }
   }
@@ -150,14 +218,47 @@ class ArrivingDomain {
   static std::string describe(const Lease& lease) {
     return lease.entry + " (" + describeDevice(lease) + ")";
   }
+  void compareTerms(const std::vector<std::string>& terms, const Lease& arriving,
+                    const Lease& own) {
+    const auto visible = differingTerms(withHostTerms(arriving, own), own);
+    if (!canMove(arriving) || !canMove(own)) {
+      object(subject() + " has " + describe(arriving) +
+                 " with other terms than its lease on this host (" +
+                 listTerms(terms, arriving, own) +
+                 "), and only a VF with `teaming:` or `migration: vfio` can be replaced",
+             canMove(arriving) ? remedyFor(visible, arriving, own) : remedy_);
+    } else if (!visible.empty()) {
+      object(subject() + " has " + describe(arriving) +
+                 ", but its lease on this host differs in what the guest would notice: " +
+                 listTerms(visible, arriving, own),
+             remedyFor(visible, arriving, own));
+    }
+  }
+
   // `vfpass attach` alone keeps the lease's MAC and vectors.
-  [[nodiscard]] std::string remedyFor(const std::vector<std::string>& terms,
-                                      const Lease& arriving) const {
-    const std::string keys = saved_ ? "" : keysFor(terms, arriving);
-    return keys.empty() ? remedy_
-                        : "write " + keys + " for " + arriving.entry +
-                              " in the mapping on this host, and run `vfpass attach " +
-                              printable(shellQuoted(name_)) + "` here before the migration";
+  [[nodiscard]] std::string remedyFor(const std::vector<std::string>& terms, const Lease& arriving,
+                                      const Lease& own) const {
+    const std::string change = mappingChange(terms, arriving, own);
+    if (!change.empty()) {
+      return changing(change + " in the mapping");
+    }
+    return !saved_ && terms == std::vector<std::string>{"guest address"} ? laidOutAgain() : remedy_;
+  }
+  [[nodiscard]] std::string withoutEntry(const std::string& entry) const {
+    return changing("remove " + entry + " from the mapping") +
+           (saved_ ? "" : ", or attach it on the other host");
+  }
+  [[nodiscard]] std::string changing(const std::string& change) const {
+    const std::string attach = ", and run `vfpass attach " + printable(shellQuoted(name_)) + "` ";
+    return saved_ ? change + attach + "before the start; or " + remedy_
+                  : change + " on this host" + attach + "here before the migration";
+  }
+  // The place of a running guest's device cannot change.
+  [[nodiscard]] std::string laidOutAgain() const {
+    const std::string name = printable(shellQuoted(name_));
+    return "write `topology: flat` in the mappings on both hosts; then, while the VM is shut off, "
+           "define it on both hosts with the same XML, and run `vfpass detach " +
+           name + "` and `vfpass attach " + name + "` on both";
   }
   void object(const std::string& message) { object(message, remedy_); }
   void object(const std::string& message, const std::string& remedy) {
@@ -195,7 +296,9 @@ ArrivalDecision planArrival(Arrival arrival, const Uuid& domain, const std::stri
 std::string arrivalRemedy(Arrival arrival, const std::string& domainName) {
   const std::string name = printable(shellQuoted(domainName));
   return arrival == Arrival::restore
-             ? "run `virsh managedsave-remove " + name + "` to start it without the saved image"
+             ? "run `virsh managedsave-remove " + name +
+                   "` to start it without the saved image, or `virsh start " + name +
+                   "` if that is a file of `virsh save`"
              : "define the domain on this host with the XML of the other one, and run `vfpass "
                "attach " +
                    name + "` here before the migration";

@@ -41,6 +41,10 @@ class ArrivalTest : public testing::Test {
     return decision.objections.empty() ? "" : decision.objections[0].message;
   }
 
+  static std::string remedyOf(const ArrivalDecision& decision) {
+    return decision.objections.empty() ? "" : decision.objections.front().remedy;
+  }
+
   Uuid uuid = *parseUuid("0f5e9a3c-1111-4222-8333-944455566677");
   Lease there;  ///< in the XML: of the other host, or of the time of the saved image
   Lease here;   ///< in the database of this host
@@ -98,6 +102,14 @@ TEST_F(ArrivalTest, RefusesAnEntryThatTheArrivingGuestLacks) {
   const auto decision = planArrival(Arrival::restore, uuid, "train0", {there}, {here, added});
   EXPECT_EQ(onlyObjection(decision),
             "the saved image does not have rail1, which is attached to this domain");
+  EXPECT_THAT(decision.objections[0].remedy,
+              testing::StartsWith("remove rail1 from the mapping, and run `vfpass attach train0` "
+                                  "before the start; or run `virsh managedsave-remove train0`"));
+  EXPECT_EQ(planArrival(Arrival::migration, uuid, "train0", {there}, {here, added})
+                .objections.front()
+                .remedy,
+            "remove rail1 from the mapping on this host, and run `vfpass attach train0` here "
+            "before the migration, or attach it on the other host");
   added.persistent = false;
   EXPECT_THAT(planArrival(Arrival::restore, uuid, "train0", {there}, {here, added}).objections,
               IsEmpty())
@@ -137,13 +149,49 @@ TEST_F(ArrivalTest, RefusesAVfThatMigratesOnOneHostAndIsTeamedOnTheOther) {
   vfOf(here).teamingWith.reset();
   vfOf(here).migrationDriver = "mlx5_vfio_pci";
   EXPECT_THAT(onlyObjection(migrate()), HasSubstr("notice: VFIO driver, teaming"));
+  EXPECT_THAT(remedyOf(migrate()),
+              HasSubstr("write `teaming: {with: net0}` for rail0 and remove `migration:` from "
+                        "rail0 in the mapping on this host"));
   std::swap(here, there);
   EXPECT_THAT(onlyObjection(migrate()), HasSubstr("notice: VFIO driver, teaming"));
+  EXPECT_THAT(remedyOf(migrate()),
+              HasSubstr("write `migration: vfio` for rail0 and remove `teaming:` from rail0 in "
+                        "the mapping on this host"));
 }
 
 TEST_F(ArrivalTest, RefusesAVfThatCanMoveOnOnlyOneHost) {
   vfOf(here).teamingWith.reset();
+  vfOf(here).settings.mac = MacAddress{{2, 0, 0, 0, 0, 1}};
   EXPECT_THAT(onlyObjection(migrate()), HasSubstr("can be replaced"));
+  EXPECT_EQ(remedyOf(migrate()),
+            "write `teaming: {with: net0}` for rail0 in the mapping on this host, and run `vfpass "
+            "attach train0` here before the migration");
+  std::swap(here, there);
+  EXPECT_THAT(remedyOf(migrate()), HasSubstr("with the XML of the other one"))
+      << "no mapping here makes the guest's VF movable";
+}
+
+TEST_F(ArrivalTest, NamesTheKeysThatGiveTheVfTheFormAndPlaceOfTheGuests) {
+  vfOf(there).interfaceForm = true;
+  EXPECT_THAT(remedyOf(migrate()),
+              HasSubstr("write `interface: true` for rail0 in the mapping on this host"));
+  std::swap(here, there);
+  EXPECT_THAT(remedyOf(migrate()), HasSubstr("write `interface: false` for rail0"));
+  vfOf(here).interfaceForm = false;
+  here.guest.controllers.resize(1);
+  here.guest.address.bus = 3;
+  EXPECT_THAT(onlyObjection(migrate()),
+              HasSubstr("guest address (0000:01:00.0, here 0000:03:00.0 in a mirrored tree)"));
+  EXPECT_EQ(remedyOf(migrate()),
+            "write `topology: flat` in the mapping on this host, and run `vfpass attach train0` "
+            "here before the migration");
+  EXPECT_THAT(remedyOf(planArrival(Arrival::restore, uuid, "train0", {there}, {here})),
+              HasSubstr("write `topology: flat` in the mapping, and run `vfpass attach train0` "
+                        "before the start; or run `virsh managedsave-remove train0`"));
+  std::swap(here, there);
+  EXPECT_THAT(remedyOf(migrate()),
+              HasSubstr("write `topology: flat` in the mappings on both hosts; then, while the VM "
+                        "is shut off"));
 }
 
 TEST_F(ArrivalTest, ReplacesSettingsThatBindTheGuestToTheOtherHost) {
