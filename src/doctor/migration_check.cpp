@@ -127,6 +127,16 @@ void judgeFirmware(const View& view, const Device& pf, MigrationState& state) {
   }
 }
 
+// attach refuses it, too (plan::checkMigration).
+void failOtherDriver(const Device& pf, const Requirement& requirement, Results& results) {
+  results.failed(nameOf(pf),
+                 "a NIC of mlx5_core: " + requirement.vm + ", " + requirement.entry +
+                     " has `migration: vfio`, and vfpass knows no other driver that migrates a VF",
+                 "driver " + (pf.driver.empty() ? "none" : printable(pf.driver)),
+                 "remove migration: from the mapping, or choose a PF of a ConnectX-7 or "
+                 "BlueField-3");
+}
+
 }  // namespace
 
 std::string withoutMigration(const View& view) {
@@ -139,7 +149,11 @@ void checkMigration(const View& view, Results& results) {
   for (const std::size_t number : view.pfs()) {
     const Device& pf = view.function(number);
     const Requirement* requirement = migrationOf(view, pf);
-    if (requirement == nullptr || !hasMlx5Firmware(pf.vendor, pf.driver)) {
+    if (requirement == nullptr) {
+      continue;
+    }
+    if (!hasMlx5Firmware(pf.vendor, pf.driver)) {
+      failOtherDriver(pf, *requirement, results);
       continue;
     }
     const std::string expected = std::string(mlx5MigrationDriver) + " of Linux 6.2 or newer, " +

@@ -45,6 +45,19 @@ TEST_F(VfMigration, IsWaivedWithoutSuchAMapping) {
   EXPECT_EQ(outcome("vf-migration"), Outcome::waived);
 }
 
+TEST_F(VfMigration, RefusesAPfOfAnotherVendor) {
+  function(pf).vendor = 0x8086;
+  function(pf).driver = "ice";
+  const Finding found = finding("vf-migration");
+  EXPECT_EQ(found.outcome, Outcome::failed);
+  EXPECT_EQ(found.expected,
+            "a NIC of mlx5_core: train0, rail0 has `migration: vfio`, and vfpass knows no other "
+            "driver that migrates a VF");
+  EXPECT_EQ(found.seen, "driver ice");
+  EXPECT_EQ(found.remedy,
+            "remove migration: from the mapping, or choose a PF of a ConnectX-7 or BlueField-3");
+}
+
 TEST_F(VfMigration, NamesTheKernelThatLacksTheDriver) {
   driver("absent");
   EXPECT_EQ(outcome("vf-migration"), Outcome::failed);
