@@ -12,37 +12,18 @@ namespace {
 using Fit = topology::PartitionJudgement::Outcome;
 
 std::vector<topology::PartitionedGpu> partitionGpus(const AttachInput& input) {
-  return topology::judgeNvlink(input.topology, input.mapping).partition;
+  return topology::withRecordedModules(
+      topology::judgeNvlink(input.topology, input.mapping).partition, input.leases);
 }
 
-// The module that this domain's lease of the GPU has recorded.
-std::optional<unsigned> recordedModule(const AttachInput& input, const PciAddress& gpu) {
-  for (const Lease& lease : input.leases) {
-    if (lease.domain == input.domain && lease.device == gpu) {
-      return nvlinkModuleOf(lease);
-    }
-  }
-  return std::nullopt;
-}
-
-std::vector<topology::PartitionedGpu> withRecordedModules(
-    const AttachInput& input, std::vector<topology::PartitionedGpu> gpus) {
-  for (topology::PartitionedGpu& gpu : gpus) {
-    gpu.module = gpu.module ? gpu.module : recordedModule(input, gpu.address);
-  }
-  return gpus;
-}
-
-// The fabric manager no longer knows the address of a GPU that is bound for its guest.
+// nullopt: the fabric manager is needed to tell.
 std::optional<topology::PartitionJudgement> chosenPartition(const AttachInput& input) {
   const auto gpus = partitionGpus(input);
-  if (gpus.empty() || !input.partitions) {
+  if (gpus.empty()) {
     return std::nullopt;
   }
-  auto judgement = topology::judgePartition(*input.partitions, gpus);
-  return judgement.outcome == Fit::unknown
-             ? topology::judgePartition(*input.partitions, withRecordedModules(input, gpus))
-             : judgement;
+  return input.partitions ? topology::judgePartition(*input.partitions, gpus)
+                          : topology::judgeRepeatedModules(gpus);
 }
 
 // By GPU, in the order of the mapping; empty unless all are known.
@@ -57,9 +38,10 @@ std::vector<topology::PartitionedGpu> modulesToRecord(const AttachInput& input) 
     }
     return gpus;
   }
-  // A fabric manager that does not answer now leaves what an earlier attach has recorded.
+  // A fabric manager that does not answer now leaves what the mapping states, and otherwise what an
+  // earlier attach has recorded.
   for (topology::PartitionedGpu& gpu : gpus) {
-    gpu.module = recordedModule(input, gpu.address);
+    gpu.module = gpu.module ? gpu.module : gpu.recorded;
   }
   const bool known = std::ranges::all_of(
       gpus, [](const topology::PartitionedGpu& gpu) { return gpu.module.has_value(); });

@@ -27,6 +27,20 @@ std::string nameOfPartition(const FabricPartition& partition) {
   return "partition " + std::to_string(partition.id) + " (" + gpusOf(partition) + ")";
 }
 
+// On an HGX A100 NVML's module ID can be another one than the fabric manager's (documentation of
+// dra-driver-nvidia-gpu, "Fabric Manager partitioning").
+std::string moduleRemedy() {
+  return "while NVIDIA's driver has a GPU, `fmpm -l` shows its number (physicalId) beside its "
+         "address (pciBusId); the Module Id of `nvidia-smi -q` can differ from it on HGX A100";
+}
+
+PartitionJudgement judgeRepeated(unsigned module) {
+  return {Fit::none,
+          {},
+          "two GPUs of the mapping have the module ID " + std::to_string(module),
+          "correct `nvlink-module` in the mapping: " + moduleRemedy()};
+}
+
 class PartitionJudge {
  public:
   PartitionJudge(const std::vector<FabricPartition>& partitions,
@@ -53,10 +67,7 @@ class PartitionJudge {
       if (!module) {
         unknown.push_back(toString(gpu.address));
       } else if (!modules.insert(*module).second) {
-        return {Fit::none,
-                {},
-                "two GPUs of the mapping have the module ID " + std::to_string(*module),
-                "correct `nvlink-module` in the mapping: " + moduleRemedy()};
+        return judgeRepeated(*module);
       }
     }
     if (!unknown.empty()) {
@@ -72,32 +83,27 @@ class PartitionJudge {
   }
 
  private:
-  // On an HGX A100 NVML's module ID can be another one than the fabric manager's (documentation of
-  // dra-driver-nvidia-gpu, "Fabric Manager partitioning").
-  static std::string moduleRemedy() {
-    return "while NVIDIA's driver has a GPU, `fmpm -l` shows its number (physicalId) beside its "
-           "address (pciBusId); the Module Id of `nvidia-smi -q` can differ from it on HGX A100";
-  }
-
   [[nodiscard]] std::optional<unsigned> moduleOf(const PartitionedGpu& gpu) const {
     const auto found = listed_.find(gpu.address);
     return gpu.module               ? gpu.module
            : found != listed_.end() ? std::optional(found->second)
-                                    : std::nullopt;
+                                    : gpu.recorded;
   }
 
-  // What the fabric manager says of the GPU against what the mapping does.
+  // What the fabric manager says of the GPU against what the mapping or its lease does.
   [[nodiscard]] std::string contradiction(const PartitionedGpu& gpu) const {
     const auto listed = listed_.find(gpu.address);
-    const auto other = gpu.module ? addresses_.find(*gpu.module) : addresses_.end();
+    const auto module = moduleOf(gpu);
+    const auto other = module ? addresses_.find(*module) : addresses_.end();
     if (gpu.module && listed != listed_.end() && listed->second != *gpu.module) {
       return toString(gpu.address) + " has the module ID " + std::to_string(listed->second) +
              " according to the fabric manager, and " + std::to_string(*gpu.module) +
              " in the mapping";
     }
     if (other != addresses_.end() && other->second != gpu.address) {
-      return "the module ID " + std::to_string(*gpu.module) + " that " + toString(gpu.address) +
-             " has in the mapping is that of " + toString(other->second);
+      return "the module ID " + std::to_string(*module) + " that " + toString(gpu.address) +
+             " has in " + (gpu.module ? "the mapping" : "its lease") + " is that of " +
+             toString(other->second);
     }
     return {};
   }
@@ -157,6 +163,26 @@ class PartitionJudge {
 };
 
 }  // namespace
+
+std::vector<PartitionedGpu> withRecordedModules(std::vector<PartitionedGpu> gpus,
+                                                const std::vector<Lease>& leases) {
+  for (PartitionedGpu& gpu : gpus) {
+    const auto lease = std::ranges::find(leases, gpu.address, &Lease::device);
+    gpu.recorded = lease == leases.end() ? std::nullopt : nvlinkModuleOf(*lease);
+  }
+  return gpus;
+}
+
+std::optional<PartitionJudgement> judgeRepeatedModules(const std::vector<PartitionedGpu>& gpus) {
+  std::set<unsigned> modules;
+  for (const PartitionedGpu& gpu : gpus) {
+    const auto module = gpu.module ? gpu.module : gpu.recorded;
+    if (module && !modules.insert(*module).second) {
+      return judgeRepeated(*module);
+    }
+  }
+  return std::nullopt;
+}
 
 PartitionJudgement judgePartition(const std::vector<FabricPartition>& partitions,
                                   const std::vector<PartitionedGpu>& gpus) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "fake/fake_kernel.hpp"
 #include "hosts/topology_builder.hpp"
@@ -426,8 +427,37 @@ TEST_F(FunctionTest, KeepsTheRecordedModuleOfAGpu) {
   EXPECT_EQ(nvlinkModuleOf(decide().leases.at(1)), 4U);
   input.partitions.reset();
   EXPECT_EQ(nvlinkModuleOf(decide().leases.at(1)), 4U);
+  input.mapping.functions[0].nvlinkModule = 5;
+  EXPECT_EQ(nvlinkModuleOf(decide().leases.at(1)), 5U) << "what the mapping states comes first";
+  const std::vector<Lease> leases = std::exchange(input.leases, {});
+  EXPECT_EQ(nvlinkModuleOf(decide().leases.at(1)), 5U);
+  input.leases = leases;
   input.fabricClient = false;
   EXPECT_EQ(nvlinkModuleOf(decide().leases.at(1)), std::nullopt) << "the way out";
+}
+
+// The mapping gives one GPU the module that an earlier attach has recorded for the other.
+TEST_F(FunctionTest, RejectsARepeatedModuleAlsoWithoutTheFabricManager) {
+  hosts::TopologyBuilder builder;
+  const auto bridge = builder.hostBridge("pci0000:00", 0);
+  builder.gpu("0000:3a:00.0", bridge);
+  builder.gpu("0000:3b:00.0", bridge);
+  builder.gpu("0000:3d:00.0", bridge);
+  builder.topology.functions[builder.function(FunctionRole::nvswitch, "0000:3c:00.0", bridge)]
+      .driver = "nvidia-nvswitch";
+  kernel.addFunction("0000:3b:00.0", "nvidia").serial = "G2";
+  input.topology = builder.topology;
+  input.mapping.nvlink = NvlinkMode::partition;
+  input.mapping.functions.push_back(gpu("gpu1", "0000:3b:00.0"));
+  input.placements.push_back({{0, 3, 0, 0}, std::nullopt, {}});
+  input.fabricClient = true;
+  input.leases = {attached()};
+  std::get<LeasedFunction>(input.leases[0].part).nvlinkModule = 4;
+  input.mapping.functions[1].nvlinkModule = 4;
+  const auto problem = objection();
+  EXPECT_EQ(problem.code, ExitCode::badInput);
+  EXPECT_THAT(problem.message, HasSubstr("two GPUs of the mapping have the module ID 4"));
+  EXPECT_EQ(nvlinkModuleOf(decide().leases.at(1)), std::nullopt);
 }
 
 TEST_F(FunctionTest, StartActivatesThePartitionLastAndStopDeactivatesItFirst) {
