@@ -194,6 +194,11 @@ void visitMapping(const Mapping& mapping, std::size_t number, const Visit& visit
     visit({"PCI function " + toString(function.pci),
            "already belongs to " + function.name + " of " + mapping.vm, function.place, number,
            "list each PCI function in one entry only"});
+    if (function.nvlinkModule) {
+      visit({"NVLink module ID " + std::to_string(*function.nvlinkModule),
+             "already belongs to " + function.name + " of " + mapping.vm, function.place, number,
+             "correct `nvlink-module`: `fmpm -l` shows the number of each GPU (physicalId)"});
+    }
   }
 }
 

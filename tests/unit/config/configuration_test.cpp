@@ -200,6 +200,12 @@ TEST(CrossCheck, FindsSharedVfGuidGpuAndVm) {
   const std::string gpu = "gpus: [{name: g, pci: \"3a:00.0\"}]\n";
   EXPECT_THAT(crossProblems(mappingFor("a") + gpu, mappingFor("b") + gpu),
               ElementsAre(HasSubstr("PCI function 0000:3a:00.0 already belongs to g of a")));
+  const auto module = [](const std::string& pci) {
+    return "gpus: [{name: g, pci: \"" + pci + "\", nvlink-module: 5}]\n";
+  };
+  EXPECT_THAT(
+      crossProblems(mappingFor("a") + module("3a:00.0"), mappingFor("b") + module("3b:00.0")),
+      ElementsAre(HasSubstr("NVLink module ID 5 already belongs to g of a")));
   EXPECT_THAT(crossProblems(mappingFor("4dea22b3-1d52-d8f3-2516-782e98ab3fa0"),
                             mappingFor("4DEA22B3-1D52-D8F3-2516-782E98AB3FA0")),
               ElementsAre(HasSubstr("already has a mapping")));
