@@ -22,6 +22,8 @@ is_ready() {
 # with_fault FAULT: every use of fmpm has this fault from now on.
 with_fault() { echo "$1" >"$fabric/fault"; }
 without_fault() { rm -f "$fabric/fault"; }
+# lacks_client: recover cannot deactivate a partition, because fmpm is missing.
+lacks_client() { ! vfpass recover >/tmp/recover.log 2>&1 && grep -q 'fmpm is not installed' /tmp/recover.log; }
 
 # half VM GPU MODULE GPU MODULE: writes the mapping.
 half() {
@@ -135,6 +137,18 @@ refuse "nor does the VM start" virsh start train0
 without_fault
 expect "then recover does it" vfpass recover
 expect_equal "it is deactivated" 3 "$(active)"
+
+section "a stop while the client is missing"
+expect "train0 starts" virsh --quiet start train0
+expect_equal "with its partition" "2 3" "$(active)"
+mv "$fmpm" "$fmpm.away"
+expect "train0 stops" virsh --quiet destroy train0
+expect "recover names what is missing" wait_until 60 lacks_client
+refuse "nor does the VM start" virsh start train0
+mv "$fmpm.away" "$fmpm"
+expect_equal "it is still active" "2 3" "$(active)"
+expect "then recover deactivates it" vfpass recover
+expect "it is deactivated" only_active 3
 
 section "QEMU is killed"
 expect "train0 starts" virsh --quiet start train0

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
@@ -261,10 +262,31 @@ void activatePartition(const PartitionChange& fabric, const std::set<unsigned>& 
   }
 }
 
+// A partition that stays active would join GPUs that go to different VMs.
+void requireClient(const std::string& fmpm, const SetPartition& action) {
+  const std::string missing = "fmpm is not installed on this host: cannot ";
+  if (fmpm.empty() && action.active) {
+    throw Error(missing + "activate the partition of the GPUs",
+                "install fmpm, or run `vfpass attach` without it: then nothing is activated");
+  }
+  if (fmpm.empty()) {
+    std::vector<std::string> gpus;
+    std::ranges::transform(action.gpus, std::back_inserter(gpus),
+                           [](const PciAddress& gpu) { return toString(gpu); });
+    throw Error(
+        missing + "deactivate the partition of " + join(gpus, ", ") +
+            ", which a start has activated",
+        "install fmpm, then run `vfpass recover`; or deactivate it where the fabric manager "
+        "runs, then run `vfpass recover --abandon NUMBER` with the number of this "
+        "operation, and `vfpass attach`");
+  }
+}
+
 }  // namespace
 
 void setPartition(const std::string& fmpm, const SetPartition& action,
                   const std::function<void()>& activating, std::chrono::milliseconds deadline) {
+  requireClient(fmpm, action);
   const PartitionChange fabric(fmpm, deadline);
   const std::set<unsigned> modules(action.modules.begin(), action.modules.end());
   if (action.active) {

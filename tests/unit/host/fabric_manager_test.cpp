@@ -221,6 +221,22 @@ TEST(FabricManager, NoOtherPartitionIsTouched) {
   EXPECT_TRUE(manager.isActive(7));
 }
 
+// Only a partition that a start has activated is deactivated: it must not stay active unnoticed.
+TEST(FabricManager, AMissingClientIsReported) {
+  const auto fails = [](bool active) {
+    try {
+      setPartition(
+          "", {{{0, 0x3a, 0, 0}}, {1}, active}, [] {}, 20s);
+    } catch (const Error& error) {
+      return std::string(error.what()) + "; " + error.remedy();
+    }
+    return std::string("accepted");
+  };
+  EXPECT_THAT(fails(true), HasSubstr("cannot activate the partition"));
+  EXPECT_THAT(fails(false), HasSubstr("cannot deactivate the partition of 0000:3a:00.0"));
+  EXPECT_THAT(fails(false), HasSubstr("`vfpass recover --abandon NUMBER`"));
+}
+
 TEST(FabricManager, ItsFaultsAreReported) {
   StandInManager manager;
   manager.fails("refuse");

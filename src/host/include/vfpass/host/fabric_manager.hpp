@@ -30,6 +30,7 @@ std::vector<FabricPartition> readPartitions(const std::string& fmpm,
                                             std::chrono::milliseconds deadline);
 
 /// Runs `fmpm -a` or `fmpm -d` for Kernel::setPartition(), and reads the list before and after it.
+/// Throws if `fmpm` is empty, because it is not installed.
 void setPartition(const std::string& fmpm, const SetPartition& action,
                   const std::function<void()>& activating, std::chrono::milliseconds deadline);
 
