@@ -98,6 +98,21 @@ std::vector<PciAddress> unfitDevices(Session& session) {
   return unfit;
 }
 
+// GPUs that no partition holds can only be used without NVLink: attach refuses them otherwise.
+void disableWithoutPartition(Session& session, report::ProposalReport& report) {
+  using Fit = topology::PartitionJudgement::Outcome;
+  const auto& judgement = *report.partition;
+  const bool none = judgement.outcome == Fit::none;
+  if (none) {
+    report.proposal.nvlink = NvlinkMode::disabled;
+  }
+  if (judgement.outcome != Fit::fits) {
+    session.note("NVLink: " + judgement.summary +
+                 (none ? ", so that the mapping has `nvlink: disabled`; " : "; ") +
+                 judgement.remedy);
+  }
+}
+
 // Of a board with NVSwitches, GPUs that the fabric manager can connect.
 void addPartition(Session& session, const report::TopologyReport& host,
                   const topology::Wanted& wanted, report::ProposalReport& report) {
@@ -113,6 +128,7 @@ void addPartition(Session& session, const report::TopologyReport& host,
                                                  *answer.partitions, report.proposal);
     report.partition = topology::judgePartition(
         *answer.partitions, topology::partitionedGpus(host.topology, report.proposal));
+    disableWithoutPartition(session, report);
   }
 }
 

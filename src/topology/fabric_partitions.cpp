@@ -220,11 +220,10 @@ std::optional<Proposal> proposeAmong(const Topology& topology, const std::vector
   }
 }
 
-bool fitsPartition(const Topology& topology, const std::vector<FabricPartition>& partitions,
-                   const Proposal& proposal) {
+Fit fitOf(const Topology& topology, const std::vector<FabricPartition>& partitions,
+          const Proposal& proposal) {
   const auto gpus = partitionedGpus(topology, proposal);
-  return !gpus.empty() &&
-         judgePartition(partitions, gpus).outcome == PartitionJudgement::Outcome::fits;
+  return gpus.empty() ? Fit::none : judgePartition(partitions, gpus).outcome;
 }
 
 }  // namespace
@@ -246,20 +245,22 @@ Proposal proposePartition(const Topology& topology, const std::vector<Lease>& le
                           const Wanted& wanted, const std::vector<FabricPartition>& partitions,
                           const Proposal& proposal) {
   const auto gpus = partitionedGpus(topology, proposal);
-  if (gpus.empty() || fitsPartition(topology, partitions, proposal)) {
-    return proposal;
-  }
+  Proposal best = proposal;
+  Fit least = fitOf(topology, partitions, proposal);
   for (const FabricPartition& partition : partitions) {
     const auto addresses = addressesOf(partition);
-    if (partition.active || addresses.size() != gpus.size()) {
+    // An active one may have a user without a lease.
+    if (partition.active || gpus.empty() || addresses.size() != gpus.size()) {
       continue;
     }
     const auto other = proposeAmong(topology, leases, wanted, addresses);
-    if (other && fitsPartition(topology, partitions, *other)) {
-      return *other;
+    const Fit fit = other ? fitOf(topology, partitions, *other) : Fit::none;
+    if (fit < least && fit <= Fit::blocked) {
+      best = *other;
+      least = fit;
     }
   }
-  return proposal;
+  return best;
 }
 
 }  // namespace vfpass::topology

@@ -273,6 +273,14 @@ TEST(Propose, PrefersGpusOfAPartition) {
               testing::UnorderedElementsAre(machine.gpu1, machine.gpu3));
   partitions[0].active = true;
   EXPECT_THAT(gpusOf({}), testing::UnorderedElementsAre(machine.gpu1, machine.gpu3));
+  partitions[0].active = false;
+  partitions.push_back({1, true, {{2, at(machine.gpu1)}, {5, {}}}});
+  EXPECT_THAT(gpusOf({machine.lease(machine.gpu2)}),
+              testing::UnorderedElementsAre(machine.gpu1, machine.gpu3))
+      << "one that exists comes before none";
+  EXPECT_THAT(gpusOf({}), testing::UnorderedElementsAre(machine.gpu0, machine.gpu2));
+  partitions.pop_back();
+  partitions[0].active = true;
   partitions[1].gpus[0].address = std::nullopt;
   EXPECT_EQ(gpusOf({}), nearest.gpus);
   EXPECT_THAT(partitionedGpus(machine.topology, nearest), testing::SizeIs(2));

@@ -47,7 +47,8 @@ struct Wanted {
 Proposal propose(const Topology& topology, const std::vector<Lease>& leases, const Wanted& wanted);
 
 /// `proposal`, or one like it whose GPUs are exactly those of an inactive partition, if no
-/// partition holds the GPUs of `proposal`. Unchanged unless it has `nvlink: partition`.
+/// partition holds the GPUs of `proposal` or another one blocks it; one that can be activated now
+/// comes first. Unchanged unless it has `nvlink: partition`.
 Proposal proposePartition(const Topology& topology, const std::vector<Lease>& leases,
                           const Wanted& wanted, const std::vector<FabricPartition>& partitions,
                           const Proposal& proposal);
