@@ -171,9 +171,7 @@ void addBackend(Session& session, const Topology& topology, const Mapping& mappi
 
 void addLeases(Session& session, doctor::Requirements& requirements) {
   try {
-    for (const Lease& lease : leasesOfTree(session)) {
-      requirements.leased.push_back(lease.pf);
-    }
+    doctor::addLeases(leasesOfTree(session), requirements);
     if (session.options().sysroot == "/") {
       requirements.quarantined = session.quarantined();
     }

@@ -87,8 +87,7 @@ void quoteKernelLog(const View& view, std::vector<Diagnosis>& diagnoses);
 void checkGpuDrivers(const View& view, Results& results);
 /// Checks that the fabric manager has a partition with exactly the GPUs of a VM's mapping, as far
 /// as it can be asked.
-void checkPartition(const View& view, const std::string& vm,
-                    const topology::NvlinkJudgement& judgement, Results& results);
+void checkPartition(const View& view, const NvlinkRequirement& required, Results& results);
 /// Checks that NICs below a switch with a GPU have the ATS capability, and the others not.
 void checkAts(const View& view, Results& results);
 /// Checks that ATS is enabled in the VFs of those NICs.

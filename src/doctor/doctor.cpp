@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "check.hpp"
 
@@ -132,6 +133,21 @@ Requirements requirementsOf(const Topology& topology, const std::vector<Mapping>
     }
   }
   return requirements;
+}
+
+void addLeases(const std::vector<Lease>& leases, Requirements& requirements) {
+  std::ranges::transform(leases, std::back_inserter(requirements.leased), &Lease::pf);
+  for (NvlinkRequirement& required : requirements.nvlink) {
+    std::vector<Lease> own;
+    std::ranges::copy_if(leases, std::back_inserter(own), [&](const Lease& lease) {
+      return lease.domainName == required.vm || toString(lease.domain) == required.vm;
+    });
+    auto& gpus = required.judgement.partition;
+    gpus = topology::withRecordedModules(std::move(gpus), own);
+    required.unrecorded = std::ranges::any_of(gpus, [&](const topology::PartitionedGpu& gpu) {
+      return !gpu.recorded && std::ranges::find(own, gpu.address, &Lease::device) != own.end();
+    });
+  }
 }
 
 Requirements requireEverything(const Topology& topology) {

@@ -228,7 +228,8 @@ std::string withoutNvlinkBoard(const View& view) {
 void checkNvlink(const View& view, Results& results) {
   const std::string expected =
       "GPUs that can initialize: with the whole board, as a partition, or with NVLink disabled";
-  for (const auto& [vm, judgement] : view.requirements().nvlink) {
+  for (const NvlinkRequirement& required : view.requirements().nvlink) {
+    const auto& [vm, judgement, unrecorded] = required;
     for (const auto& fault : judgement.faults) {
       results.failed(vm, expected, fault.message, fault.remedy);
     }
@@ -238,7 +239,7 @@ void checkNvlink(const View& view, Results& results) {
     if (judgement.partition.empty()) {
       results.passed(vm, expected, judgement.summary);
     } else {
-      checkPartition(view, vm, judgement, results);
+      checkPartition(view, required, results);
     }
   }
 }

@@ -56,14 +56,22 @@ void checkManagerVersion(const View& view, const std::string& vm, Results& resul
   }
 }
 
-void reportPartition(const std::string& vm, const std::string& nvlink,
+void reportPartition(const NvlinkRequirement& required,
                      const topology::PartitionJudgement& judgement, Results& results) {
   const auto& [outcome, partition, summary, remedy, modules] = judgement;
+  const std::string& vm = required.vm;
   switch (outcome) {
     case Fit::fits:
-      return results.passed(
-          vm, expectedPartition,
-          nvlink + "; " + summary + "; each start activates it, each stop deactivates it");
+      if (required.unrecorded) {  // attached without fmpm
+        return results.warned(vm, expectedPartition,
+                              summary +
+                                  "; its lease has no module ID of a GPU, so that no start "
+                                  "of the VM activates it",
+                              "run `vfpass attach " + shellArgument(vm) + "`");
+      }
+      return results.passed(vm, expectedPartition,
+                            required.judgement.summary + "; " + summary +
+                                "; each start activates it, each stop deactivates it");
     case Fit::blocked:  // VMs may have the same GPUs in turn
       return results.warned(vm, expectedPartition, summary, remedy);
     case Fit::none:
@@ -73,23 +81,48 @@ void reportPartition(const std::string& vm, const std::string& nvlink,
   }
 }
 
+std::optional<unsigned> moduleOf(const topology::PartitionedGpu& gpu) {
+  return gpu.module ? gpu.module : gpu.recorded;
+}
+
+// A partition of module IDs that two VMs give to different GPUs connects GPUs of the wrong one.
+void checkModulesOfOthers(const View& view, const NvlinkRequirement& required, Results& results) {
+  for (const auto& gpu : required.judgement.partition) {
+    for (const NvlinkRequirement& other : view.requirements().nvlink) {
+      for (const auto& theirs : other.judgement.partition) {
+        if (other.vm != required.vm && moduleOf(gpu) && moduleOf(gpu) == moduleOf(theirs) &&
+            gpu.address != theirs.address) {
+          results.failed(required.vm, "GPUs with module IDs of their own",
+                         toString(gpu.address) + " has the module ID " +
+                             std::to_string(*moduleOf(gpu)) + ", as " + toString(theirs.address) +
+                             " of " + printable(other.vm),
+                         "correct `nvlink-module` in the mappings of both VMs: `fmpm -l` shows the "
+                         "number of each GPU (physicalId)");
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 
-void checkPartition(const View& view, const std::string& vm,
-                    const topology::NvlinkJudgement& judgement, Results& results) {
+void checkPartition(const View& view, const NvlinkRequirement& required, Results& results) {
+  const auto& [vm, judgement, unrecorded] = required;
+  checkModulesOfOthers(view, required, results);
   const auto list = partitionList(view);
   if (!list) {
-    return results.passed(vm, expectedPartition,
-                          judgement.summary +
-                              "; fmpm is not installed here, so vfpass cannot check the "
-                              "partition, and it must be activated before each start");
-  }
-  try {
-    reportPartition(vm, judgement.summary,
-                    topology::judgePartition(host::parsePartitions(*list), judgement.partition),
-                    results);
-  } catch (const Error& error) {
-    results.warned(vm, expectedPartition, error.what(), error.remedy());
+    results.passed(vm, expectedPartition,
+                   judgement.summary +
+                       "; fmpm is not installed here, so vfpass cannot check the "
+                       "partition, and it must be activated before each start");
+  } else {
+    try {
+      reportPartition(required,
+                      topology::judgePartition(host::parsePartitions(*list), judgement.partition),
+                      results);
+    } catch (const Error& error) {
+      results.warned(vm, expectedPartition, error.what(), error.remedy());
+    }
   }
   checkManagerVersion(view, vm, results);
 }

@@ -208,12 +208,25 @@ class GpuPartition : public Gpu {
     const auto nvswitch = builder.function(FunctionRole::nvswitch, "0000:05:00.0", 0);
     function(nvswitch).path = "0000:05:00.0";
     function(nvswitch).driver = "nvidia-nvswitch";
+    requirements = requirementsOf(builder.topology, {mappingOf("train0", 2)}, {}, false);
+  }
+  Mapping mappingOf(const std::string& vm, std::optional<unsigned> module) {
     Mapping mapping;
-    mapping.vm = "train0";
+    mapping.vm = vm;
     mapping.nvlink = NvlinkMode::partition;
-    mapping.functions = {{"gpu0", function(gpu).address, {"train0.yaml", 4, 5}}};
-    mapping.functions[0].nvlinkModule = 2;
-    requirements = requirementsOf(builder.topology, {mapping}, {}, false);
+    mapping.functions = {{"gpu0", function(gpu).address, {vm + ".yaml", 4, 5}}};
+    mapping.functions[0].nvlinkModule = module;
+    return mapping;
+  }
+  Lease leaseOf(std::optional<unsigned> module) {
+    Lease lease;
+    lease.domainName = "train0";
+    lease.entry = "gpu0";
+    lease.pf = lease.device = function(gpu).address;
+    LeasedFunction part;
+    part.nvlinkModule = module;
+    lease.part = part;
+    return lease;
   }
   static std::string partition(unsigned id, bool active, const std::string& gpus, unsigned count) {
     return "{\"partitionId\": " + std::to_string(id) + ", \"isActive\": " + (active ? "1" : "0") +
@@ -263,6 +276,45 @@ TEST_F(GpuPartition, VersionsOfFabricManagerAndDriverAreCompared) {
   file("sys/module/nvidia/version", "580.82.07\n");
   EXPECT_EQ(findings("gpu-nvlink")[1].outcome, Outcome::warning);
   EXPECT_THAT(findings("gpu-nvlink")[1].remedy, testing::HasSubstr("in version 580.82.07"));
+}
+
+TEST_F(GpuPartition, VersionsAreComparedWithoutFmpm) {
+  file("vfpass/fabric-manager-version", "580.95.05");
+  file("sys/module/nvidia/version", "580.82.07\n");
+  ASSERT_EQ(findings("gpu-nvlink").size(), 2U);
+  EXPECT_THAT(findings("gpu-nvlink")[0].seen, testing::HasSubstr("fmpm is not installed here"));
+  EXPECT_EQ(findings("gpu-nvlink")[1].outcome, Outcome::warning);
+}
+
+// The GPU is bound for its guest, so that the fabric manager does not know its address.
+TEST_F(GpuPartition, IsFoundByTheModuleOfTheLease) {
+  list(partition(8, false, listed(2), 1));
+  requirements = requirementsOf(builder.topology, {mappingOf("train0", {})}, {}, false);
+  EXPECT_EQ(nvlink().outcome, Outcome::notObservable);
+  addLeases({leaseOf(2)}, requirements);
+  EXPECT_EQ(nvlink().outcome, Outcome::passed);
+}
+
+TEST_F(GpuPartition, ALeaseWithoutAModuleActivatesNothing) {
+  list(partition(8, false, listed(2), 1));
+  addLeases({leaseOf({})}, requirements);
+  EXPECT_EQ(nvlink().outcome, Outcome::warning);
+  EXPECT_THAT(nvlink().seen, testing::HasSubstr("its lease has no module ID"));
+  EXPECT_EQ(nvlink().remedy, "run `vfpass attach train0`");
+}
+
+TEST_F(GpuPartition, OneModuleOfTwoGpusFails) {
+  const auto second = builder.gpu("0000:06:00.0", 0);
+  function(second).path = "0000:06:00.0";
+  Mapping other = mappingOf("train1", 2);
+  other.functions[0].pci = function(second).address;
+  requirements = requirementsOf(builder.topology, {mappingOf("train0", 2), other}, {}, false);
+  const auto found = findings("gpu-nvlink");
+  ASSERT_EQ(found.size(), 4U);
+  EXPECT_EQ(found[0].outcome, Outcome::failed);
+  EXPECT_EQ(found[0].subject, "train0");
+  EXPECT_THAT(found[0].seen, testing::HasSubstr("has the module ID 2, as 0000:06:00.0 of train1"));
+  EXPECT_EQ(found[2].outcome, Outcome::failed);
 }
 
 TEST_F(Gpu, NamesProcessesThatHoldGpu) {

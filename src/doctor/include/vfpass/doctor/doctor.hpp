@@ -13,6 +13,7 @@
 #include "vfpass/hand_over.hpp"
 #include "vfpass/host/root.hpp"
 #include "vfpass/imported_mapping.hpp"
+#include "vfpass/lease.hpp"
 #include "vfpass/mapping.hpp"
 #include "vfpass/peer_mapping.hpp"
 #include "vfpass/topology.hpp"
@@ -45,6 +46,8 @@ struct MissingDevice {
 struct NvlinkRequirement {
   std::string vm;
   topology::NvlinkJudgement judgement;
+  /// A lease of the VM has no module ID of its GPU, so that no start activates the partition.
+  bool unrecorded = false;
 };
 
 /// A domain with a GPU in a mirrored tree.
@@ -91,6 +94,9 @@ struct Requirements {
 /// entry that still has `near` (no PF is near enough) is missing.
 Requirements requirementsOf(const Topology& topology, const std::vector<Mapping>& mappings,
                             const HostPolicy& policy, bool oneVm);
+
+/// Adds what the leases of the host say of the required devices.
+void addLeases(const std::vector<Lease>& leases, Requirements& requirements);
 
 /// Requires everything that the host has, so that every check reads its files. For snapshots.
 Requirements requireEverything(const Topology& topology);
