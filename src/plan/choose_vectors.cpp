@@ -4,6 +4,9 @@
 #include <map>
 #include <optional>
 
+#include "device_steps.hpp"
+#include "plan_vf_creation.hpp"
+
 namespace vfpass::plan {
 namespace {
 
@@ -38,6 +41,7 @@ class Distribution {
 
  private:
   [[nodiscard]] bool isRequested(unsigned index) const;
+  [[nodiscard]] unsigned reservedFor(unsigned index, unsigned seen) const;
   [[nodiscard]] std::optional<unsigned> vectorsLeft() const;
   [[nodiscard]] std::optional<unsigned> keptByGuest(const Request& request) const;
   void refuseAll(std::vector<std::string>& notes, std::vector<Objection>& objections);
@@ -58,24 +62,39 @@ bool Distribution::isRequested(unsigned index) const {
       requests_, [&](const Request& request) { return vfOf(*request.lease).index == index; });
 }
 
+// What the VF has, or will have: by its lease at the next start, and after the lease's end again.
+unsigned Distribution::reservedFor(unsigned index, unsigned seen) const {
+  unsigned reserved = 0;
+  bool replaced = false;
+  for (const Lease& lease : input_.leases) {
+    if (isVfOf(lease, pf_.address, index)) {
+      reserved = std::max<unsigned>({reserved, settingsToApply(lease).msixVectors.value_or(0),
+                                     lease.original.settings.msixVectors.value_or(0)});
+      replaced = lease.domain != input_.domain && canTakeVectors(lease, pf_) &&
+                 !probesNewVfs(pf_, input_.policy);
+    }
+  }
+  return replaced ? reserved : std::max(reserved, seen);
+}
+
 // What the other VFs do not have. mlx5 gives new VFs an even share at most
 // (mlx5_get_default_msix_vec_count).
 std::optional<unsigned> Distribution::vectorsLeft() const {
   if (!pf_.totalVfVectors) {
     return std::nullopt;
   }
+  const unsigned total = *pf_.totalVfVectors;
+  const unsigned created = pf_.vfs.empty() ? std::max(vfOf(*requests_.front().lease).count, 1U) : 0;
   unsigned used = 0;
+  for (unsigned index = 0; index < created; ++index) {
+    const unsigned share = std::max(total / created, fewestVectors);
+    used += isRequested(index) ? 0 : reservedFor(index, share);
+  }
   for (const VirtualFunction& vf : pf_.vfs) {
     if (!isRequested(vf.index) && !vf.settings.msixVectors) {
       return std::nullopt;
     }
-    used += isRequested(vf.index) ? 0 : *vf.settings.msixVectors;
-  }
-  const unsigned total = *pf_.totalVfVectors;
-  if (pf_.vfs.empty()) {
-    const unsigned count = std::max(vfOf(*requests_.front().lease).count, 1U);
-    const auto others = count - std::min<std::size_t>(count, requests_.size());
-    used = static_cast<unsigned>(others) * std::max(total / count, fewestVectors);
+    used += isRequested(vf.index) ? 0 : reservedFor(vf.index, *vf.settings.msixVectors);
   }
   return total - std::min(total, used);
 }
@@ -128,7 +147,8 @@ void Distribution::giveStated(const Request& request, std::vector<Objection>& ob
                           "use a smaller number, or `msix-vectors: auto`", ExitCode::badInput});
   } else if (left_ && wanted > *left_) {
     objections.push_back({subject + "only " + std::to_string(*left_) + " of its " +
-                              vectorsText(*pf_.totalVfVectors) + " left: other VFs have the rest",
+                              vectorsText(*pf_.totalVfVectors) +
+                              " left: other VFs have the rest, now or by their leases",
                           "use at most " + std::to_string(*left_) +
                               ", or `msix-vectors: auto`, or give other VFs of this PF fewer"});
   }

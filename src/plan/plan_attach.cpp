@@ -135,9 +135,12 @@ void addConfigurations(const AttachInput& input, const LeaseChanges& changes,
   for (auto& [pf, actions] : byPf) {
     const PhysicalFunction* found = findPf(input.inventory, pf);
     if (found != nullptr && found->vfs.empty()) {
-      const PfPolicy* policy = policyOf(*found, input.policy);
       actions.first.otherwise =
-          newVfSettings(*found, policy != nullptr && policy->probeVfs, configured);
+          newVfSettings(*found, probesNewVfs(*found, input.policy), configured);
+    }
+    if (found != nullptr && !probesNewVfs(*found, input.policy)) {
+      addVectorsOfOthers(*found, vfCountFor(input, *found), input.leases, input.domain,
+                         actions.first, actions.second);
     }
     if (!actions.first.vfs.empty()) {
       steps.push_back({actions.first, {actions.second}, "the mapping sets these values"});

@@ -54,8 +54,20 @@ Reprobe reprobeForStart(const PhysicalFunction& pf, const Lease& lease) {
                                : Reprobe{};
 }
 
+// Those that the PF has, or that the start creates for all leases: the count cannot grow for the
+// domains that start later.
+unsigned vfCount(const PhysicalFunction& pf, const std::vector<Lease>& known) {
+  auto count = static_cast<unsigned>(pf.vfs.size());
+  for (const auto& lease : pf.vfs.empty() ? known : std::vector<Lease>{}) {
+    if (isVfOf(lease, pf.address)) {
+      count = std::max({count, vfOf(lease).count, vfOf(lease).index + 1});
+    }
+  }
+  return count;
+}
+
 void addConfigure(const PhysicalFunction& pf, const std::vector<Lease>& leases,
-                  std::vector<Step>& steps) {
+                  const std::vector<Lease>& known, std::vector<Step>& steps) {
   ConfigureVfs configure{pf.address, {}};
   ConfigureVfs undo{pf.address, {}};
   std::vector<Step> afterwards;
@@ -71,6 +83,7 @@ void addConfigure(const PhysicalFunction& pf, const std::vector<Lease>& leases,
     afterwards.insert(afterwards.end(), reprobe.after.begin(), reprobe.after.end());
     addChange(target, seen, configure, undo);
   }
+  addVectorsOfOthers(pf, vfCount(pf, known), known, leases.front().domain, configure, undo);
   if (!configure.vfs.empty()) {
     steps.push_back({configure, {undo}, "attach decided these values"});
   }
@@ -106,19 +119,13 @@ void preparePf(const PhysicalFunction& pf, const std::vector<Lease>& leases,
     addRecord(lease, known, steps);
   }
   if (pf.vfs.empty()) {
-    // Of all leases: the count cannot grow for the domains that start later.
-    unsigned count = 0;
-    for (const auto& lease : known) {
-      if (isVfOf(lease, pf.address)) {
-        count = std::max({count, vfOf(lease).count, vfOf(lease).index + 1});
-      }
-    }
-    steps.push_back({CreateVfs{pf.address, count, false, std::nullopt, lagDevicePf(pf)},
-                     {RemoveVfs{pf.address, pf.probesVfs}},
-                     "the PF has no VFs: they do not survive a reboot",
-                     !disruptionsOf(pf).empty()});
+    steps.push_back(
+        {CreateVfs{pf.address, vfCount(pf, known), false, std::nullopt, lagDevicePf(pf)},
+         {RemoveVfs{pf.address, pf.probesVfs}},
+         "the PF has no VFs: they do not survive a reboot",
+         !disruptionsOf(pf).empty()});
   }
-  addConfigure(pf, leases, steps);
+  addConfigure(pf, leases, known, steps);
   for (const auto& lease : leases) {
     const unsigned index = vfOf(lease).index;
     const std::string reason = "`managed: no` requires " + vfioDriverOf(lease);

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "device_steps.hpp"
 #include "vfpass/base/text.hpp"
+#include "vfpass/plan/lease_device.hpp"
 #include "vfpass/plan/select_pf.hpp"
 
 namespace vfpass::plan {
@@ -118,6 +120,34 @@ VfSettings newVfSettings(const PhysicalFunction& pf, bool driven,
     neutral.mac.reset();
   }
   return without(neutral, lackingAttributes(pf));
+}
+
+bool probesNewVfs(const PhysicalFunction& pf, const HostPolicy& policy) {
+  const PfPolicy* entry = policyOf(pf, policy);
+  return pf.vfs.empty() && entry != nullptr && entry->probeVfs;
+}
+
+bool canTakeVectors(const Lease& lease, const PhysicalFunction& pf) {
+  if (!isVfOf(lease, pf.address) || lease.state != LeaseState::reserved ||
+      !settingsToApply(lease).msixVectors || !otherDevice(lease, pf).empty()) {
+    return false;
+  }
+  const unsigned index = vfOf(lease).index;
+  return pf.vfs.empty() || (index < pf.vfs.size() && pf.vfs[index].driver.empty());
+}
+
+void addVectorsOfOthers(const PhysicalFunction& pf, unsigned count, const std::vector<Lease>& known,
+                        const Uuid& own, ConfigureVfs& configure, ConfigureVfs& undo) {
+  for (Lease lease : known) {
+    if (lease.domain == own || !canTakeVectors(lease, pf) || vfOf(lease).index >= count) {
+      continue;
+    }
+    LeasedVf& vf = vfOf(lease);
+    vf.settings = only(vf.settings, {Attribute::msixVectors});
+    vf.required = {};  // only the start of its own domain requires them
+    addChange(lease, vf.index < pf.vfs.size() ? pf.vfs[vf.index].settings : VfSettings{}, configure,
+              undo);
+  }
 }
 
 std::vector<Action> recreateVfs(const PhysicalFunction& before, unsigned count,

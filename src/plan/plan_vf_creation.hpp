@@ -47,6 +47,20 @@ inline constexpr const char* leftOverReason =
 /// may have set it before the VF existed.
 VfSettings newVfSettings(const PhysicalFunction& pf, bool driven, const std::vector<Lease>& leases);
 
+/// Whether attach creates VFs of this PF that the host's driver then probes (host.yaml).
+bool probesNewVfs(const PhysicalFunction& pf, const HostPolicy& policy);
+
+/// Whether addVectorsOfOthers() sets the interrupt vectors that this lease states for its VF of the
+/// PF: no guest runs with the VF, and it does not exist yet or has no driver, as after a reboot.
+/// The kernel changes the number only then.
+bool canTakeVectors(const Lease& lease, const PhysicalFunction& pf);
+
+/// Adds the interrupt vectors that other domains than `own` have leased for the `count` VFs that
+/// the PF has or gets. The VFs of a PF share its vectors, and new VFs of mlx5 have an even share: a
+/// domain that starts first and has more would not get them.
+void addVectorsOfOthers(const PhysicalFunction& pf, unsigned count, const std::vector<Lease>& known,
+                        const Uuid& own, ConfigureVfs& configure, ConfigureVfs& undo);
+
 /// Creates `count` VFs on the PF and gives them the settings (MAC, VLAN, rate and so on) of the VFs
 /// with the same index in `before`, as far as they were readable, and neutral values otherwise. A
 /// VF that was migratable is so again. Drivers read addresses when they probe, so VFs with

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <map>
 #include <system_error>
 #include <utility>
 
@@ -254,6 +255,11 @@ std::vector<VfChange> allChanges(const ConfigureVfs& action, const PhysicalFunct
       stated->settings = firstOf(stated->settings, rest);
     }
   }
+  // Those that give vectors back come first (Configuration::sendByVf).
+  std::stable_partition(changes.begin(), changes.end(), [&](const VfChange& change) {
+    return change.settings.msixVectors && change.index < pf.vfs.size() &&
+           pf.vfs[change.index].settings.msixVectors > change.settings.msixVectors;
+  });
   return changes;
 }
 
@@ -261,13 +267,12 @@ std::vector<VfChange> allChanges(const ConfigureVfs& action, const PhysicalFunct
 
 namespace {
 
-// As sriov_vf_msix_count_store() and mlx5_set_msix_vec_count(); empty: accepted.
+constexpr const char* boundVf = "Device or resource busy (EBUSY)";
+
+// As sriov_vf_msix_count_store() and mlx5_set_msix_vec_count(); empty: accepted. `given`: what the
+// VFs have by now.
 std::string refusalOfVectors(const PhysicalFunction& pf, const VirtualFunction& vf,
-                             unsigned vectors) {
-  unsigned used = vectors;
-  for (const auto& other : pf.vfs) {
-    used += other.index == vf.index ? 0 : other.settings.msixVectors.value_or(0);
-  }
+                             unsigned vectors, std::map<unsigned, unsigned>& given) {
   if (vf.settings.msixVectors == vectors) {
     return {};  // nothing is written
   }
@@ -275,9 +280,25 @@ std::string refusalOfVectors(const PhysicalFunction& pf, const VirtualFunction& 
     return "Operation not supported (EOPNOTSUPP)";
   }
   if (!vf.driver.empty()) {
-    return "Device or resource busy (EBUSY)";
+    return boundVf;
   }
-  return vectors < 2 || used > *pf.totalVfVectors ? "Invalid argument (EINVAL)" : "";
+  unsigned used = vectors;
+  for (const auto& [index, others] : given) {
+    used += index == vf.index ? 0 : others;
+  }
+  if (vectors < 2 || used > *pf.totalVfVectors) {
+    return vectors < 2 ? "Invalid argument (EINVAL)" : "Cannot allocate memory (ENOMEM)";
+  }
+  given[vf.index] = vectors;
+  return {};
+}
+
+std::map<unsigned, unsigned> vectorsOf(const PhysicalFunction& pf) {
+  std::map<unsigned, unsigned> given;
+  for (const auto& vf : pf.vfs) {
+    given[vf.index] = vf.settings.msixVectors.value_or(0);
+  }
+  return given;
 }
 
 }  // namespace
@@ -295,6 +316,7 @@ std::vector<RefusedAttribute> FakeKernel::configure(const ConfigureVfs& action, 
   std::vector<RefusedAttribute> refused;
   std::vector<std::pair<unsigned, VfSettings>> accepted;
   std::string failure;
+  std::map<unsigned, unsigned> given = vectorsOf(pf);
   const auto failing = failingAttributes[action.pf];
   for (const auto& wanted : allChanges(action, pf)) {
     if (wanted.index >= pf.vfs.size()) {
@@ -305,13 +327,13 @@ std::vector<RefusedAttribute> FakeKernel::configure(const ConfigureVfs& action, 
     for (const Attribute attribute : differingAttributes(wanted.settings, known)) {
       const std::string refusal =
           attribute == Attribute::msixVectors
-              ? refusalOfVectors(pf, pf.vfs[wanted.index], *wanted.settings.msixVectors)
+              ? refusalOfVectors(pf, pf.vfs[wanted.index], *wanted.settings.msixVectors, given)
               : "";
       if (!refusal.empty() && wanted.required.contains(attribute)) {
         throw Error("driver mlx5_core refuses msix-vectors: " + refusal);
       }
       if (!refusal.empty()) {
-        refused.push_back({wanted.index, attribute, refusal, true});
+        refused.push_back({wanted.index, attribute, refusal, refusal == boundVf});  // isRefusal()
       } else if (contains(failing, attribute)) {
         const std::string reason = "Input/output error (EIO)";
         if (!differingAttributes(only(wanted.settings, {attribute}), pf.vfs[wanted.index].settings)

@@ -2,8 +2,10 @@
 #include <gtest/gtest.h>
 
 #include "fake/fake_kernel.hpp"
+#include "vfpass/error.hpp"
 #include "vfpass/plan/plan_attach.hpp"
 #include "vfpass/plan/plan_detach.hpp"
+#include "vfpass/plan/plan_hook.hpp"
 
 namespace vfpass::plan {
 namespace {
@@ -299,6 +301,146 @@ TEST_F(VectorsTest, OriginalIsRecordedOnlyIfTheLeaseSetsThem) {
   input.leases = first.leases;  // the mapping sets them later
   input.mapping.vfs = {entry("rail0", 4)};
   EXPECT_EQ(decide().leases.at(0).original.settings.msixVectors, 8);
+}
+
+// Two VFs share 16 vectors; the other domain has the first one.
+class SharedVectorsTest : public VectorsTest {
+ protected:
+  SharedVectorsTest() {
+    pf().vfs.resize(2);
+    pf().totalVfVectors = 16;
+    other.domain = *parseUuid("ffffffff-1111-4222-8333-944455566677");
+    other.domainName = "train1";
+    other.entry = "rail0";
+    other.pf = firstPf;
+    other.pfPath = pf().path;
+    other.device = pf().vfs[0].address;
+    vfOf(other).count = 2;
+    vfOf(other).settings.msixVectors = 2;
+    vfOf(other).required = {Attribute::msixVectors};
+    input.mapping.vfs = {entry("rail0", 14)};
+  }
+  // What the start of the test's domain does with the VFs of the PF.
+  std::vector<RefusedAttribute> start(const Lease& lease) {
+    const auto decision = planPrepare(lease.domain, lease.domainName, {lease}, {other, lease},
+                                      kernel.inventory(), "boot");
+    EXPECT_THAT(decision.objections, IsEmpty());
+    std::vector<RefusedAttribute> refused;
+    for (const Step& step : decision.plan.steps) {
+      if (const auto* create = std::get_if<CreateVfs>(&step.action)) {
+        kernel.createVfs(*create);
+        shareEvenly();
+      } else if (const auto* configure = std::get_if<ConfigureVfs>(&step.action)) {
+        refused = kernel.configureVfs(*configure);
+      }
+    }
+    return refused;
+  }
+  // mlx5_get_default_msix_vec_count
+  void shareEvenly() {
+    for (auto& vf : pf().vfs) {
+      vf.settings.msixVectors = 8;
+    }
+  }
+  Lease other;
+};
+
+TEST_F(SharedVectorsTest, StartOfTheSecondVmAfterARebootFits) {
+  input.leases = {other};
+  pf().vfs[0].settings.msixVectors = 2;
+  const auto leases = decide().leases;
+  ASSERT_EQ(leases.size(), 1U);
+  kernel.reboot();
+  EXPECT_THAT(start(leases[0]), IsEmpty());
+  EXPECT_EQ(pf().vfs.at(0).settings.msixVectors, 2) << "what its own start needs";
+  EXPECT_EQ(pf().vfs.at(1).settings.msixVectors, 14);
+  // host apply has created the VFs.
+  shareEvenly();
+  EXPECT_THAT(start(leases[0]), IsEmpty());
+  EXPECT_EQ(pf().vfs.at(1).settings.msixVectors, 14);
+}
+
+TEST_F(SharedVectorsTest, LeaveTheVfOfARunningGuestAlone) {
+  input.leases = {other};
+  pf().vfs[0].settings.msixVectors = 2;
+  const auto leases = decide().leases;
+  ASSERT_EQ(leases.size(), 1U);
+  pf().vfs[0].settings.msixVectors = 3;
+  pf().vfs[0].driver = "vfio-pci";
+  other.state = LeaseState::running;
+  pf().vfs[1].driver.clear();
+  pf().vfs[1].settings.msixVectors = 13;
+  EXPECT_THROW(start(leases[0]), Error);
+  EXPECT_EQ(pf().vfs[0].settings.msixVectors, 3);
+}
+
+TEST_F(SharedVectorsTest, LeaveWhatALeaseHas) {
+  vfOf(other).settings.msixVectors = 14;
+  input.leases = {other};
+  input.mapping.vfs = {entry("rail0", 3)};
+  EXPECT_THAT(objection().message, HasSubstr("has only 2 of its 16 interrupt vectors left"));
+  kernel.reboot();
+  EXPECT_THAT(objection().message, HasSubstr("has only 2 of its 16 interrupt vectors left"));
+  input.mapping.vfs = {entry("rail0", 2)};
+  const auto decision = decide();
+  EXPECT_THAT(decision.objections, IsEmpty());
+  std::vector<std::uint16_t> configured;
+  for (const Step& step : decision.plan.steps) {
+    if (const auto* configure = std::get_if<ConfigureVfs>(&step.action)) {
+      for (const VfChange& change : configure->vfs) {
+        configured.push_back(change.settings.msixVectors.value_or(0));
+      }
+    }
+  }
+  EXPECT_THAT(configured, ElementsAre(2, 14)) << "and the new VFs get them";
+}
+
+// host.yaml requests fewer VFs by now.
+TEST_F(SharedVectorsTest, OfALeaseWithoutAVfAreNotSet) {
+  vfOf(other).index = 5;
+  input.leases = {other};
+  input.policy.pfs.emplace_back();
+  input.policy.pfs.back().pf.netdev = "ens1f0np0";
+  input.policy.pfs.back().vfCount = 2;
+  kernel.reboot();
+  input.mapping.vfs = {entry("rail0", 4)};
+  const auto decision = decide();
+  ASSERT_THAT(decision.objections, IsEmpty());
+  for (const Step& step : decision.plan.steps) {
+    if (const auto* configure = std::get_if<ConfigureVfs>(&step.action)) {
+      EXPECT_EQ(configure->vfs.size(), 1U);
+    }
+  }
+}
+
+// What the end of the other lease restores is not there to be given away.
+TEST_F(SharedVectorsTest, DetachCanRestoreThem) {
+  other.original.settings.msixVectors = 8;
+  other.original.driver = "";
+  pf().vfs[0].settings.msixVectors = 2;
+  pf().vfs[0].driver.clear();
+  input.leases = {other};
+  EXPECT_THAT(objection().message, HasSubstr("has only 8 of its 16 interrupt vectors left"));
+  input.mapping.vfs = {entry("rail0", 8)};
+  EXPECT_THAT(decide().objections, IsEmpty());
+  for (const Step& step : planRestore({other}, {other}, kernel.inventory(), {}).steps) {
+    if (const auto* configure = std::get_if<ConfigureVfs>(&step.action)) {
+      EXPECT_THAT(kernel.configureVfs(*configure), IsEmpty());
+    }
+  }
+  EXPECT_EQ(pf().vfs[0].settings.msixVectors, 8);
+}
+
+// So does an entry that the mapping no longer has.
+TEST_F(SharedVectorsTest, RemovedEntryCanRestoreThem) {
+  other.original.settings.msixVectors = 8;
+  other.domain = input.domain;
+  other.domainName = input.domainName;
+  other.entry = "removed";
+  pf().vfs[0].settings.msixVectors = 2;
+  input.leases = {other};
+  input.mapping.vfs[0].index = 1;
+  EXPECT_THAT(objection().message, HasSubstr("has only 8 of its 16 interrupt vectors left"));
 }
 
 }  // namespace
