@@ -63,6 +63,16 @@ void noteSharedSwitches(const AttachInput& input, AttachDecision& decision) {
   }
 }
 
+// An arriving guest keeps the place of its VF: planArrival() refuses another one.
+void noteTreeOfThisHost(const std::vector<Lease>& leases, std::vector<std::string>& notes) {
+  const auto moves = std::ranges::find_if(leases, canMove);
+  if (moves != leases.end()) {
+    notes.push_back("the place of " + moves->entry +
+                    " in the guest follows this host's PCI tree: the guest can migrate to a host "
+                    "with another tree only with `topology: flat` in the mappings on both");
+  }
+}
+
 // True when attach plugs a new device into the running domain.
 bool plugsDevices(const AttachInput& input, const std::vector<Lease>& leases) {
   return input.scope.live && std::ranges::any_of(leases, [&](const Lease& lease) {
@@ -193,6 +203,7 @@ void mirrorPlaces(const AttachInput& input, AttachDecision& decision) {
     decision.leases[i].guest = mirror.placements[i];
   }
   decision.plan.notes.insert(decision.plan.notes.end(), mirror.notes.begin(), mirror.notes.end());
+  noteTreeOfThisHost(decision.leases, decision.plan.notes);
   noteSharedSwitches(input, decision);
 }
 

@@ -31,6 +31,10 @@ const Lease* findLease(const std::vector<Lease>& leases, const Uuid& domain,
   return found == leases.end() ? nullptr : &*found;
 }
 
+bool canMove(const Lease& lease) {
+  return isVf(lease) && (vfOf(lease).teamingWith || migrates(lease));
+}
+
 std::vector<Lease> persistentLeases(const std::vector<Lease>& leases, const Uuid& domain) {
   std::vector<Lease> persistent;
   std::ranges::copy_if(leases, std::back_inserter(persistent), [&](const Lease& lease) {

@@ -37,11 +37,6 @@ Lease withHostTerms(Lease arriving, const Lease& own) {
   return arriving;
 }
 
-// The guest has no teamed VF while it moves, and takes the state of a migrating one with it.
-bool canMove(const Lease& lease) {
-  return isVf(lease) && (vfOf(lease).teamingWith || migrates(lease));
-}
-
 // The change of a mapping that gives the VF here the values that the arriving guest has.
 class MappingChange {
  public:

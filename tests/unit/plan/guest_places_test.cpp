@@ -27,6 +27,19 @@ TEST_F(MirrorPlacesTest, AttachPlacesEachLeaseInTree) {
   EXPECT_TRUE(mirrored(decision.leases[0]) && mirrored(decision.leases[1]));
 }
 
+TEST_F(MirrorPlacesTest, NotesThatATeamedVfFollowsTheTreeOfThisHost) {
+  map("rail0", "ens1f0np0");
+  input.mapping.vfs[0].teamingWith = "net0";
+  input.interfaces = {{"ua-net0", MacAddress{{2, 0, 0, 0, 0, 1}}, "virtio", "persistent"}};
+  EXPECT_THAT(decide().objections, IsEmpty());
+  EXPECT_THAT(decide().plan.notes,
+              Contains("the place of rail0 in the guest follows this host's PCI tree: the guest "
+                       "can migrate to a host with another tree only with `topology: flat` in the "
+                       "mappings on both"));
+  input.mapping.vfs[0].teamingWith.reset();
+  EXPECT_THAT(decide().plan.notes, Not(Contains(HasSubstr("follows this host's PCI tree"))));
+}
+
 TEST_F(MirrorPlacesTest, AttachAgainChangesNothing) {
   map("rail0", "ens1f0np0");
   keep(decide(), false);

@@ -15,6 +15,10 @@ const Lease* findLease(const std::vector<Lease>& leases, const Uuid& domain,
 /// The domain's leases in its persistent configuration.
 std::vector<Lease> persistentLeases(const std::vector<Lease>& leases, const Uuid& domain);
 
+/// True for a VF with which a guest can be saved or move to another host: it has no teamed VF
+/// meanwhile, and takes the state of a migrating one with it.
+bool canMove(const Lease& lease);
+
 /// The lease, with neutral values for what it does not state and a VF with the values `seen` has. A
 /// start sets them: what somebody else left on the VF is not part of the lease.
 Lease withoutLeftOvers(Lease lease, const VfSettings& seen);
